@@ -1,0 +1,61 @@
+//! Moments as values. This module must never ask for the current time.
+
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+/// A moment on the machine's CLOCK_BOOTTIME, in nanoseconds since boot.
+///
+/// It orders evidence; it survives suspend and never jumps, unlike wall time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(pub u64);
+
+impl Time {
+    /// The moment `ms` milliseconds after boot.
+    #[must_use]
+    pub const fn from_ms(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// Whole milliseconds since boot.
+    #[must_use]
+    pub const fn as_ms(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// How long after `earlier` this is; zero if it is not after it.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+
+    fn add(self, rhs: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(rhs.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Self;
+
+    fn sub(self, rhs: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_sub(u64::try_from(rhs.as_nanos()).unwrap_or(u64::MAX)),
+        )
+    }
+}
+
+/// When something happened: the boot clock orders, the wall clock is what people see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp {
+    /// Orders evidence within one boot.
+    pub boot: Time,
+    /// Unix milliseconds; shown to people and used to order what was spooled or found after a restart.
+    pub wall_ms: i64,
+}

@@ -1,0 +1,149 @@
+//! What is shown. Values only; the five words of the badge and the details inside them.
+
+use std::sync::Arc;
+
+use crate::ids::{AgentKey, ConversationId, EpisodeId, HostId, TabId, WorkspaceId};
+use crate::time::Stamp;
+
+/// The state shown next to a session. Details live inside a state and die with it; there is no sixth.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Badge {
+    /// Claude waits for the next prompt.
+    Idle,
+    /// Claude works.
+    Busy(Doing),
+    /// Something waits for the person.
+    NeedsInput(Ask),
+    /// Claude finished; there is something to look at.
+    Review(Outcome),
+    /// Was busy when the server restarted; resolves by itself.
+    Unknown,
+}
+
+/// What a busy agent is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doing {
+    /// The main lane's current tool and its argument.
+    pub tool: Option<(Arc<str>, Option<Arc<str>>)>,
+    /// Between PreCompact and PostCompact.
+    pub compacting: bool,
+    /// Retrying an API request.
+    pub retrying: bool,
+    /// Running subagents.
+    pub agents: u32,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Never reused; an answer must name it.
+    pub id: u64,
+    /// Permission, question, plan, form, dialog or startup.
+    pub kind: AskKind,
+    /// The command, question or message, verbatim but cleaned; absent while unknown.
+    pub text: Option<Arc<str>>,
+    /// The tool it is about.
+    pub tool: Option<Arc<str>>,
+    /// Claude's own option labels, where a hook carried them.
+    pub options: Vec<Arc<str>>,
+}
+
+/// The kinds of ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AskKind {
+    /// May this tool run?
+    Permission,
+    /// AskUserQuestion.
+    Question,
+    /// ExitPlanMode.
+    Plan,
+    /// An MCP elicitation.
+    Form,
+    /// A dialog of Claude's that no hook describes.
+    Dialog,
+    /// Trust and other dialogs before the first status file.
+    Startup,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// `None`: finished. Otherwise the kind of failure, as Claude names it.
+    pub error: Option<Arc<str>>,
+    /// Background shells still running.
+    pub shells: u32,
+    /// Next scheduled wake-up in unix ms.
+    pub wakes_at_ms: Option<i64>,
+}
+
+/// The process, apart from its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Presence {
+    /// No agent.
+    #[default]
+    None,
+    /// A process, but no status yet.
+    Starting,
+    /// Alive.
+    Running,
+    /// Stopped with Ctrl-Z.
+    Suspended,
+    /// Its session goes on in a background process.
+    Elsewhere,
+    /// It ended.
+    Gone,
+}
+
+/// One row: a tab with or without an agent, or an agent without a tab.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// The tab's id for a tab's (first) agent or empty tab; `host:pid:start` for any other agent.
+    pub id: Arc<str>,
+    /// The machine.
+    pub host: HostId,
+    /// The tab it is in.
+    pub tab: Option<TabId>,
+    /// That tab's workspace.
+    pub workspace: Option<WorkspaceId>,
+    /// The agent.
+    pub agent: Option<AgentKey>,
+    /// Its conversation.
+    pub conversation: Option<ConversationId>,
+    /// Its directory now.
+    pub cwd: Option<Arc<str>>,
+    /// The badge; `None`: no agent.
+    pub badge: Option<Badge>,
+    /// When the badge became this.
+    pub since: Stamp,
+    /// Of the process.
+    pub presence: Presence,
+    /// What the row is called.
+    pub title: Arc<str>,
+    /// Claude's last words.
+    pub last_message: Option<Arc<str>>,
+    /// A short label that is no state: `interrupted`, `headless`, `ended without Stop`, `no transcript`.
+    pub label: Option<Arc<str>>,
+    /// Tokens in the context, if known.
+    pub context_tokens: Option<u64>,
+    /// Our hooks have been heard from this agent.
+    pub hooks: bool,
+    /// Counts for the bell and the title: needs-input or review, and not silenced or suspended.
+    pub attention: bool,
+    /// The episode, in needs-input and review.
+    pub episode: Option<EpisodeId>,
+}
+
+/// A workspace with the most urgent state inside (rule 7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkspaceView {
+    /// Its id.
+    pub id: WorkspaceId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its default directory.
+    pub dir: Arc<str>,
+    /// Its tabs in order.
+    pub tabs: Vec<TabId>,
+    /// The most urgent badge inside: needs-input, review failed, review, busy, unknown, idle, none.
+    pub badge: Option<Badge>,
+}
