@@ -11,12 +11,14 @@ pub mod event;
 pub mod witness;
 
 pub mod effect;
+pub mod fleet;
 pub mod view;
 
 pub use effect::Effect;
 pub use event::Event;
+pub use fleet::Fleet;
 pub use ids::{
     AgentKey, ConversationId, EpisodeId, HookId, HostId, PaneKey, TabId, TmuxServer, WorkspaceId,
 };
 pub use time::{Stamp, Time};
-pub use view::{Badge, Item};
+pub use view::{Badge, Evidence, Item};

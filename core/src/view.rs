@@ -147,3 +147,33 @@ pub struct WorkspaceView {
     /// The most urgent badge inside: needs-input, review failed, review, busy, unknown, idle, none.
     pub badge: Option<Badge>,
 }
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The operating system.
+    Process,
+    /// Claude's own status file.
+    File,
+    /// A hook.
+    Hook,
+    /// The transcript.
+    Transcript,
+    /// The person at the page.
+    Person,
+    /// What was kept over a restart.
+    Restart,
+    /// Our own conclusion.
+    Verdict,
+}
+
+/// One line of "why this state".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// When it happened, stamped at the source.
+    pub at: Stamp,
+    /// Who said it.
+    pub source: Source,
+    /// What, in words.
+    pub line: Arc<str>,
+}
