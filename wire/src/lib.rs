@@ -2,3 +2,5 @@
 //! the reverse; opens no file and no socket itself.
 
 pub mod browser;
+pub mod frame;
+pub mod typescript;

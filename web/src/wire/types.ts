@@ -1,0 +1,179 @@
+// The messages between server and page. Owns every shape that crosses the wire; must never be edited
+// by hand: `cargo xtask gen` writes it from wire/src/browser.rs and wire/src/frame.rs.
+
+/** The five words, and `null` for "no agent" (an `Option` around it). */
+export type State = "idle" | "busy" | "needs-input" | "review" | "unknown";
+
+/** The process, apart from its work. */
+export type Presence = "none" | "starting" | "running" | "suspended" | "elsewhere" | "gone";
+
+/** The kinds of ask. */
+export type AskKind = "permission" | "question" | "plan" | "form" | "dialog" | "startup";
+
+/** What needs-input waits for. */
+export type Ask = {
+  /** Names this ask; an answer must carry it. */
+  id: number,
+  /** permission, question, plan, form, dialog, startup. */
+  kind: AskKind,
+  /** Command, question or message; empty while unknown. */
+  text: string,
+  /** Claude's own labels. */
+  options: Array<string>, };
+
+/** Details inside a state; each absent when empty. */
+export type Detail = {
+  /** `thinking`, `tool`, `compacting`, `retrying`, `subagents`. */
+  doing?: string,
+  /** The tool. */
+  tool?: string,
+  /** Its argument. */
+  arg?: string,
+  /** Running subagents. */
+  agents?: number,
+  /** Background shells still running. */
+  shells?: number,
+  /** What is asked. */
+  ask?: Ask,
+  /** `finished` or `failed`. */
+  outcome?: string,
+  /** The kind of failure. */
+  error?: string,
+  /** Next wake-up, unix ms. */
+  wakes_at_ms?: number,
+  /** `interrupted`, `headless`, `ended without Stop`, `no transcript`. */
+  label?: string, };
+
+/** Token counts, absent when unknown. */
+export type Tokens = {
+  /** In the context now. */
+  context?: number, };
+
+/** One row: a tab, or an agent without one. */
+export type Item = {
+  /** The tab's id, or `host:pid:start`. */
+  id: string,
+  /** The machine's name. */
+  host: string,
+  /** The tab, if it is in one of ours. */
+  tab: string | null,
+  /** The tab's workspace. */
+  workspace: string | null,
+  /** The agent's process id. */
+  pid: number | null,
+  /** Claude's session id. */
+  session_id: string | null,
+  /** Directory now. */
+  cwd: string | null,
+  /** Git branch of the directory. */
+  branch: string | null,
+  /** The badge. */
+  state: State | null,
+  /** Unix ms since when the state is this. */
+  since_ms: number,
+  /** Details inside the state. */
+  detail: Detail,
+  /** Of the process. */
+  presence: Presence,
+  /** What the row is called. */
+  title: string,
+  /** Claude's last words. */
+  last_message: string | null,
+  /** Current tool. */
+  tool: string | null,
+  /** Token counts. */
+  tokens: Tokens,
+  /** Share of the context window used, in percent. */
+  context_pct: number | null,
+  /** Listening TCP ports. */
+  ports: Array<number>,
+  /** Our hooks have been heard. */
+  hooks: boolean,
+  /** Counts for bell and title. */
+  attention: boolean,
+  /** Names the stay in needs-input or review. */
+  episode: number | null, };
+
+/** A workspace with its most urgent state. */
+export type Workspace = {
+  /** Its id. */
+  id: string,
+  /** Its name. */
+  name: string,
+  /** Default directory. */
+  dir: string,
+  /** Ids of its tabs in order; each is an item's id. */
+  tabs: Array<string>,
+  /** Most urgent inside. */
+  state: State | null,
+  /** With `state: review`: the most urgent one failed. */
+  failed: boolean, };
+
+/** From the server, as JSON text frames. */
+export type ServerMsg = { "type": "snapshot",
+  /** Changes with every start of the server. */
+  epoch: string,
+  /** Counts up by one per message that changes something. */
+  rev: number,
+  /** The server's wall clock, unix ms, for ages on a client whose clock is off. */
+  now_ms: number,
+  /** All rows. */
+  items: Array<Item>,
+  /** All workspaces in order. */
+  workspaces: Array<Workspace>,
+  /** Plain sentences about what is degraded ("tmux does not answer"); empty when healthy. */
+  notices: Array<string>, } | { "type": "diff",
+  /** As in the snapshot. */
+  epoch: string,
+  /** The snapshot's or last diff's `rev` plus one. */
+  rev: number,
+  /** As in the snapshot. */
+  now_ms: number,
+  /** Items that are new or changed. */
+  set: Array<Item>,
+  /** Ids of items that are gone. */
+  gone: Array<string>,
+  /** All workspaces, if anything about them changed. */
+  workspaces?: Array<Workspace>,
+  /** All notices, if they changed. */
+  notices?: Array<string>, } | { "type": "heartbeat",
+  /** As in the snapshot. */
+  epoch: string,
+  /** The last revision sent. */
+  rev: number,
+  /** The server's wall clock. */
+  now_ms: number, } | { "type": "refused",
+  /** The `request` of the message refused. */
+  request: number,
+  /** A sentence that says what to do. */
+  why: string, };
+
+/** From the page or a program. */
+export type ClientMsg = { "type": "hello",
+  /** From `POST /api/login`, kept in localStorage. */
+  secret: string, } | { "type": "seen",
+  /** Names the message in `Refused`. */
+  request: number,
+  /** The item. */
+  item: string,
+  /** The episode seen. */
+  episode: number, } | { "type": "dismiss",
+  /** Names the message in `Refused`. */
+  request: number,
+  /** The item. */
+  item: string,
+  /** The episode dismissed. */
+  episode: number, } | { "type": "resync" };
+
+/** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */
+export const FrameKind = {
+  data: 0,
+  resize: 1,
+  credit: 2,
+  offset: 3,
+  title: 4,
+  end: 5,
+} as const;
+
+/** Bytes the server may have in flight before the first credit. */
+export const INITIAL_CREDIT = 262144;

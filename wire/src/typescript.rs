@@ -1,0 +1,65 @@
+//! The page's view of our messages: the types of [`crate::browser`] and the numbers of [`crate::frame`] as
+//! one TypeScript file. It is checked in and compared in CI, so that no shape is spelled out twice.
+//!
+//! Must never hold a shape of its own.
+
+use ts_rs::{Config, TS};
+
+use crate::browser::{
+    Ask, AskKind, ClientMsg, Detail, Item, Presence, ServerMsg, State, Tokens, Workspace,
+};
+use crate::frame;
+
+/// The whole text of `web/src/wire/types.ts`.
+#[must_use]
+pub fn types() -> String {
+    let cfg = Config::new();
+    let mut out = String::from(
+        "// The messages between server and page. Owns every shape that crosses the wire; must never be edited\n\
+         // by hand: `cargo xtask gen` writes it from wire/src/browser.rs and wire/src/frame.rs.\n",
+    );
+    declare::<State>(&cfg, &mut out);
+    declare::<Presence>(&cfg, &mut out);
+    declare::<AskKind>(&cfg, &mut out);
+    declare::<Ask>(&cfg, &mut out);
+    declare::<Detail>(&cfg, &mut out);
+    declare::<Tokens>(&cfg, &mut out);
+    declare::<Item>(&cfg, &mut out);
+    declare::<Workspace>(&cfg, &mut out);
+    declare::<ServerMsg>(&cfg, &mut out);
+    declare::<ClientMsg>(&cfg, &mut out);
+    out.push_str("\n/** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */\nexport const FrameKind = {\n");
+    for (name, kind) in frame::KINDS {
+        out.push_str(&format!("  {name}: {kind},\n"));
+    }
+    out.push_str("} as const;\n");
+    out.push_str(&format!(
+        "\n/** Bytes the server may have in flight before the first credit. */\nexport const INITIAL_CREDIT = {};\n",
+        frame::INITIAL_CREDIT
+    ));
+    out
+}
+
+fn declare<T: TS + 'static>(cfg: &Config, out: &mut String) {
+    out.push('\n');
+    out.push_str(&short_comments(&T::docs().unwrap_or_default(), ""));
+    let decl = T::decl(cfg);
+    let (first, fields) = decl.split_once('\n').unwrap_or((&decl, ""));
+    out.push_str("export ");
+    out.push_str(first.trim_end());
+    out.push('\n');
+    out.push_str(&short_comments(fields, "  "));
+}
+
+/// Every line behind `indent` and without trailing blanks, each comment of one sentence on one line: the
+/// generator spreads it over three.
+fn short_comments(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let joined = text.replace("/**\n * ", "/** ").replace("\n */", " */");
+    for line in joined.lines() {
+        out.push_str(indent);
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
