@@ -1,0 +1,20 @@
+# Every target is one script or one command that also works by itself; `make` only gives them short names.
+# ARGS goes to `purplemux serve`: make run ARGS='--port 9000'.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test fmt deny
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+
+run: ## set up what is missing, build and start purplemux (ARGS='--port 9000')
+	@scripts/run $(ARGS)
+
+test: ## set up what is missing and run everything: checks, unit, server, browser, real Claude Code
+	@scripts/test
+
+fmt: ## format the Rust code and the page
+	@scripts/fmt
+
+deny: ## licences, sources and forbidden crates (needs cargo-deny)
+	@scripts/deny
