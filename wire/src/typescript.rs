@@ -10,7 +10,7 @@ use crate::browser::{
 };
 use crate::frame;
 
-/// The whole text of `web/src/wire/types.ts`.
+/// The whole text of `web/src/wire/protocol.ts`.
 #[must_use]
 pub fn types() -> String {
     let cfg = Config::new();

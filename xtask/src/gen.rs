@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 /// Relative to the repository's root.
-const TYPES: &str = "web/src/wire/types.ts";
+const TYPES: &str = "web/src/wire/protocol.ts";
 
 /// Writes the file below `root`, or compares it with what is there.
 ///
