@@ -1,2 +1,12 @@
-//! The binary.
-fn main() {}
+//! The binary `purplemux`. The hook command is decided before anything else is set up, because Claude
+//! Code waits for it; the rest is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(code) = purplemux::cmd::hook::run(&arguments) {
+        return code;
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,14 @@
+//! Everything of purplemux that waits: files, processes, sockets, tmux and the hub that turns what they
+//! say into events. Nothing here decides what a badge is; that is `purplemux_core::Fleet::step` alone.
+
+pub mod hub;
+
+pub mod effects;
+pub mod hooks;
+pub mod ingest;
+pub mod tmux;
+
+pub mod cmd;
+
+pub mod clock;
+pub mod sys;
