@@ -5,8 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use purplemux_core::event::Persisted;
-use purplemux_core::{AgentKey, Event, HostId};
+use purplemux_core::{Event, HostId};
 use purplemux_wire::browser::{Item, Workspace};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
@@ -38,8 +37,8 @@ pub struct Config {
     pub tmux: tmux::Handle,
     /// Where badges are kept over a restart.
     pub keep: Arc<dyn Keep>,
-    /// What was kept when the server stopped.
-    pub restored: Vec<(AgentKey, Persisted)>,
+    /// The rows that [`Keep`] holds, as they were given to it: agent and value.
+    pub restored: Vec<(String, String)>,
     /// Claude's directories known from the start (`$CLAUDE_CONFIG_DIR`, else `~/.claude`); more are
     /// learned from processes and hooks. See [`crate::ingest::default_claude_dirs`].
     pub claude_dirs: Vec<PathBuf>,
