@@ -1,10 +1,14 @@
-//! House rules, generated files and release archives: `cargo xtask <command>`.
-
-use std::path::{Path, PathBuf};
-
-use clap::{Parser, Subcommand};
+//! House rules, generated files and sums of test reports: `cargo xtask <command>`. Owns the commands and
+//! where the repository lies; what each does is in its own module.
 
 mod r#gen;
+mod tidy;
+mod total;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 struct Args {
@@ -14,18 +18,35 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Check the rules that no compiler knows; print each breach with its place.
+    Tidy,
     /// Write the page's TypeScript types from what `wire` declares.
     Gen {
         /// Write nothing; fail if the checked-in file differs.
         #[arg(long)]
         check: bool,
     },
+    /// Sum the reports of a test run and close with `N passed, N failed, N skipped`.
+    Total {
+        /// What `scripts/test` wrote: one line per part, `kind<TAB>name<TAB>exit code<TAB>report`.
+        parts: PathBuf,
+    },
 }
 
-fn main() -> anyhow::Result<()> {
-    match Args::parse().command {
-        Command::Gen { check } => r#gen::run(&root(), check),
-    }
+fn main() -> anyhow::Result<ExitCode> {
+    let well = match Args::parse().command {
+        Command::Tidy => tidy::run(&root())?,
+        Command::Gen { check } => {
+            r#gen::run(&root(), check)?;
+            true
+        }
+        Command::Total { parts } => total::run(&parts)?,
+    };
+    Ok(if well {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// The repository's root: the folder above this crate's.
