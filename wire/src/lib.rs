@@ -1,6 +1,17 @@
 //! Bytes to values and back, one file per protocol, both directions. Depends on `purplemux-core`, never
 //! the reverse; opens no file and no socket itself.
 
+pub mod hook;
+pub mod session_file;
+pub mod transcript;
+
+pub mod tmux;
+
 pub mod browser;
 pub mod frame;
+
 pub mod typescript;
+
+mod cron;
+mod json;
+mod text;
