@@ -1,1 +1,24 @@
-//! A fake of the Messages API and a driver for the real Claude Code.
+//! The instruments of the tests of kind *real* and *browser*: a fake of the Messages API whose answers are
+//! scripted by the prompt, a throw-away home in which no dialog of Claude Code's blocks, and a driver that starts
+//! the real Claude Code inside the real product and reads what it shows.
+//!
+//! Must never: touch the person's own home, tmux server or key; leave a process behind; end a process that it did
+//! not start. Nothing outside the tests depends on this crate.
+
+pub mod script;
+
+pub mod fake;
+
+pub mod home;
+
+pub mod tmux;
+
+pub mod sessions;
+
+pub mod product;
+
+pub mod badges;
+
+pub mod latency;
+
+pub mod clock;

@@ -1,0 +1,157 @@
+//! The throw-away home: everything Claude Code and purplemux may read or write in a test, under one directory of
+//! its own, seeded so that no dialog of Claude's blocks. Removed when dropped.
+//!
+//! Must never hold anything of the person's: the key is made up and the only address in it is on loopback.
+
+use std::fs;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// Made up. Claude asks about a key unless its last 20 characters are approved in `.claude.json`.
+const KEY: &str = "sk-ant-dummy-lab-0000000000000000000000000000-labkey00";
+
+/// The version pinned in `e2e/package.json`; the onboarding is skipped for it.
+pub const CLAUDE_VERSION: &str = "2.1.332";
+
+/// Directories that are trusted from the start; one for each tab that a test may want.
+const PROJECTS: usize = 6;
+
+/// As Debian's: puts `~/.local/bin` in front, which a login shell does after anything that we could set before it.
+const PROFILE: &str = r#"# ~/.profile: executed by the command interpreter for login shells.
+if [ -n "$BASH_VERSION" ] && [ -f "$HOME/.bashrc" ]; then
+    . "$HOME/.bashrc"
+fi
+if [ -d "$HOME/.local/bin" ]; then
+    PATH="$HOME/.local/bin:$PATH"
+fi
+export LAB_PROFILE=read
+"#;
+
+/// Shows that the person's own file ran, and gives the tests a prompt that they can wait for.
+const BASHRC: &str = r#"case $- in *i*) ;; *) return ;; esac
+PS1='lab\$ '
+unset PROMPT_COMMAND
+export LAB_BASHRC=read
+"#;
+
+/// A seeded home.
+pub struct Home {
+    root: TempDir,
+}
+
+impl Home {
+    /// Makes one whose Claude talks to `api_url`.
+    pub fn new(api_url: &str) -> anyhow::Result<Self> {
+        // Short, because the path of a unix socket inside it may have 107 bytes at most.
+        let root = tempfile::Builder::new().prefix("pmx-lab-").tempdir_in("/tmp").context("make a home")?;
+        let home = Self { root };
+        home.seed(api_url, &claude_binary()?)?;
+        Ok(home)
+    }
+
+    fn seed(&self, api_url: &str, claude: &Path) -> anyhow::Result<()> {
+        let dir = self.dir();
+        fs::create_dir_all(dir.join(".local/bin"))?;
+        symlink(claude, dir.join(".local/bin/claude"))?;
+        fs::write(dir.join(".profile"), PROFILE)?;
+        fs::write(dir.join(".bashrc"), BASHRC)?;
+        // Made beforehand, so that it can be watched from the first moment; Claude makes it with the same mode.
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.sessions())?;
+        let mut projects = serde_json::Map::new();
+        for number in 1..=PROJECTS {
+            let project = self.project(number);
+            fs::create_dir_all(&project)?;
+            fs::write(project.join("notes.txt"), "lab notes\n")?;
+            projects.insert(project.display().to_string(), trusted());
+        }
+        let state = json!({
+            "hasCompletedOnboarding": true,
+            "lastOnboardingVersion": CLAUDE_VERSION,
+            "theme": "dark",
+            "numStartups": 50,
+            "autoUpdates": false,
+            "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
+            "projects": projects,
+        });
+        write_json(&dir.join(".claude.json"), &state)?;
+        // The tabs of purplemux have a clean environment: what Claude needs to know comes from its own settings.
+        let settings = json!({
+            "env": {
+                "ANTHROPIC_BASE_URL": api_url,
+                "ANTHROPIC_API_KEY": KEY,
+                "DISABLE_TELEMETRY": "1",
+                "DISABLE_ERROR_REPORTING": "1",
+                "DISABLE_AUTOUPDATER": "1",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            },
+            "permissions": {"defaultMode": "manual"},
+        });
+        write_json(&dir.join(".claude/settings.json"), &settings)
+    }
+
+    /// Everything lives under it.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// `$HOME`.
+    pub fn dir(&self) -> PathBuf {
+        self.root().join("home")
+    }
+
+    /// `$PURPLEMUX_HOME`; made by the server.
+    pub fn product(&self) -> PathBuf {
+        self.root().join("pmx")
+    }
+
+    /// Where Claude keeps its status files.
+    pub fn sessions(&self) -> PathBuf {
+        self.dir().join(".claude/sessions")
+    }
+
+    /// One of the trusted directories, counted from 1.
+    pub fn project(&self, number: usize) -> PathBuf {
+        self.dir().join(format!("proj-{number}"))
+    }
+
+    /// The whole environment for the server, its commands and whatever starts Claude directly.
+    pub fn env(&self) -> Vec<(String, String)> {
+        let user = std::env::var("USER").unwrap_or_else(|_| "root".to_owned());
+        let pairs = [
+            ("HOME", self.dir().display().to_string()),
+            ("PURPLEMUX_HOME", self.product().display().to_string()),
+            ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
+            ("USER", user.clone()),
+            ("LOGNAME", user),
+            ("SHELL", "/bin/bash".to_owned()),
+            ("LANG", "C.UTF-8".to_owned()),
+            ("TERM", "xterm-256color".to_owned()),
+        ];
+        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+fn trusted() -> Value {
+    json!({"hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true, "projectOnboardingSeenCount": 9,
+        "allowedTools": []})
+}
+
+fn write_json(path: &Path, value: &Value) -> anyhow::Result<()> {
+    fs::write(path, value.to_string()).with_context(|| format!("write {}", path.display()))
+}
+
+/// The `e2e` directory of the repository.
+pub fn e2e_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in e2e/lab").to_owned()
+}
+
+/// The pinned Claude Code. npm's postinstall may have been skipped, so the native binary is called directly.
+pub fn claude_binary() -> anyhow::Result<PathBuf> {
+    let path = e2e_dir().join("node_modules/@anthropic-ai/claude-code-linux-x64/claude");
+    ensure!(path.is_file(), "{} is missing: run `npm ci` in e2e/", path.display());
+    Ok(path)
+}

@@ -1,0 +1,84 @@
+//! Keys into a pane and its screen back, through tmux's own command line.
+//!
+//! Must never talk to a tmux server that it was not told the socket of.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+
+use crate::clock::until;
+
+/// The only pane of a session on a tmux server of ours.
+#[derive(Clone, Debug)]
+pub struct Pane {
+    socket: PathBuf,
+    session: String,
+}
+
+impl Pane {
+    /// Names a pane; starts nothing.
+    pub fn new(socket: &Path, session: &str) -> Self {
+        Self { socket: socket.to_owned(), session: session.to_owned() }
+    }
+
+    /// Presses keys by their tmux names (`Enter`, `Escape`, `C-c`).
+    pub fn keys(&self, keys: &[&str]) -> anyhow::Result<()> {
+        let target = self.target();
+        let mut args = vec!["send-keys", "-t", &target];
+        args.extend(keys);
+        run(&self.socket, &args).map(drop)
+    }
+
+    /// Types text, without Enter.
+    pub fn text(&self, text: &str) -> anyhow::Result<()> {
+        run(&self.socket, &["send-keys", "-t", &self.target(), "-l", "--", text]).map(drop)
+    }
+
+    /// What is on the screen.
+    pub fn screen(&self) -> anyhow::Result<String> {
+        run(&self.socket, &["capture-pane", "-p", "-t", &self.target()])
+    }
+
+    /// Waits until the screen fits.
+    pub fn wait(&self, what: &str, deadline: Duration, fits: impl Fn(&str) -> bool) -> anyhow::Result<String> {
+        let mut last = String::new();
+        let found = until(deadline, || {
+            last = self.screen().unwrap_or_default();
+            fits(&last).then(|| last.clone())
+        });
+        found.with_context(|| format!("the screen of {} never showed {what}; it shows\n{last}", self.session))
+    }
+
+    /// Waits until the screen holds `text`.
+    pub fn wait_for(&self, text: &str, deadline: Duration) -> anyhow::Result<String> {
+        self.wait(text, deadline, |screen| screen.contains(text))
+    }
+
+    /// The process of the pane: a shell, or Claude itself.
+    pub fn pid(&self) -> anyhow::Result<i32> {
+        Ok(run(&self.socket, &["display-message", "-p", "-t", &self.target(), "#{pane_pid}"])?.trim().parse()?)
+    }
+
+    fn target(&self) -> String {
+        format!("={}:", self.session)
+    }
+}
+
+/// Runs one tmux command on the server behind `socket`.
+pub fn run(socket: &Path, args: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("tmux")
+        .env_clear()
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("LANG", "C.UTF-8")
+        .arg("-S")
+        .arg(socket)
+        .args(args)
+        .output()
+        .context("start tmux")?;
+    if !output.status.success() {
+        bail!("tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
