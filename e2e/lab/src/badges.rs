@@ -31,7 +31,9 @@ impl Line {
 
     /// The agent's process.
     pub fn pid(&self) -> Option<u32> {
-        self.item["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok())
+        self.item["pid"]
+            .as_u64()
+            .and_then(|pid| u32::try_from(pid).ok())
     }
 
     /// The badge with the detail that makes it right or wrong: `none`, `idle`, `busy`, `unknown`,
@@ -44,7 +46,11 @@ impl Line {
             Some("review") => &detail["outcome"],
             Some(state) => return state.to_owned(),
         };
-        format!("{}({})", self.item["state"].as_str().unwrap_or_default(), inside.as_str().unwrap_or("?"))
+        format!(
+            "{}({})",
+            self.item["state"].as_str().unwrap_or_default(),
+            inside.as_str().unwrap_or("?")
+        )
     }
 }
 
@@ -70,26 +76,39 @@ struct State {
 impl Badges {
     /// Starts `command`, which prints one JSON item per line.
     pub fn follow(command: &mut Command) -> anyhow::Result<Self> {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("start status --watch")?;
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("start status --watch")?;
         let stdout = child.stdout.take().expect("it is piped");
         let shared = Arc::new(Shared::default());
         let state = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("badges".into()).spawn(move || {
-            for line in BufReader::new(stdout).lines() {
-                let at_ns = wall_ns();
-                let parsed = line.context("read a line").and_then(|line| {
-                    serde_json::from_str(&line).with_context(|| format!("not an item: {line}"))
-                });
-                match parsed {
-                    Ok(item) => state.lock().lines.push(Line { at_ns, item }),
-                    Err(why) => state.lock().ended = Some(format!("{why:#}")),
+        let thread = thread::Builder::new()
+            .name("badges".into())
+            .spawn(move || {
+                for line in BufReader::new(stdout).lines() {
+                    let at_ns = wall_ns();
+                    let parsed = line.context("read a line").and_then(|line| {
+                        serde_json::from_str(&line).with_context(|| format!("not an item: {line}"))
+                    });
+                    match parsed {
+                        Ok(item) => state.lock().lines.push(Line { at_ns, item }),
+                        Err(why) => state.lock().ended = Some(format!("{why:#}")),
+                    }
+                    state.grown.notify_all();
                 }
+                state
+                    .lock()
+                    .ended
+                    .get_or_insert_with(|| "status --watch has ended".to_owned());
                 state.grown.notify_all();
-            }
-            state.lock().ended.get_or_insert_with(|| "status --watch has ended".to_owned());
-            state.grown.notify_all();
-        })?;
-        Ok(Self { child, shared, thread: Some(thread) })
+            })?;
+        Ok(Self {
+            child,
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// The lines of a tab, without the first `from` of them.
@@ -115,8 +134,15 @@ impl Badges {
             if let Some(why) = &state.ended {
                 bail!("{why}");
             }
-            let Some(left) = end.checked_duration_since(Instant::now()) else { return Ok(None) };
-            state = self.shared.grown.wait_timeout(state, left).expect("no holder of the lines panics").0;
+            let Some(left) = end.checked_duration_since(Instant::now()) else {
+                return Ok(None);
+            };
+            state = self
+                .shared
+                .grown
+                .wait_timeout(state, left)
+                .expect("no holder of the lines panics")
+                .0;
         }
     }
 }
@@ -139,7 +165,12 @@ impl Shared {
 }
 
 fn of_tab(lines: &[Line], tab: &str, from: usize) -> Vec<Line> {
-    lines.iter().filter(|line| line.tab() == Some(tab)).skip(from).cloned().collect()
+    lines
+        .iter()
+        .filter(|line| line.tab() == Some(tab))
+        .skip(from)
+        .cloned()
+        .collect()
 }
 
 /// The lines at which the badge changed, `before` being the one shown until then.
@@ -169,18 +200,33 @@ mod tests {
     #[test]
     fn a_badge_carries_what_makes_it_right() {
         assert_eq!(line(json!({"state": null, "detail": {}})).badge(), "none");
-        assert_eq!(line(json!({"state": "busy", "detail": {"doing": "tool"}})).badge(), "busy");
+        assert_eq!(
+            line(json!({"state": "busy", "detail": {"doing": "tool"}})).badge(),
+            "busy"
+        );
         let ask = json!({"state": "needs-input", "detail": {"ask": {"kind": "plan"}}});
         assert_eq!(line(ask).badge(), "needs-input(plan)");
-        assert_eq!(line(json!({"state": "review", "detail": {"outcome": "failed"}})).badge(), "review(failed)");
-        assert_eq!(line(json!({"state": "review", "detail": {}})).badge(), "review(?)", "a missing outcome is a fault");
+        assert_eq!(
+            line(json!({"state": "review", "detail": {"outcome": "failed"}})).badge(),
+            "review(failed)"
+        );
+        assert_eq!(
+            line(json!({"state": "review", "detail": {}})).badge(),
+            "review(?)",
+            "a missing outcome is a fault"
+        );
     }
 
     #[test]
     fn repeated_lines_are_no_changes() {
-        let lines: Vec<Line> =
-            ["idle", "busy", "busy", "idle"].iter().map(|state| line(json!({"state": state, "detail": {}}))).collect();
-        let seen: Vec<String> = changes(&lines, Some("idle")).iter().map(Line::badge).collect();
+        let lines: Vec<Line> = ["idle", "busy", "busy", "idle"]
+            .iter()
+            .map(|state| line(json!({"state": state, "detail": {}})))
+            .collect();
+        let seen: Vec<String> = changes(&lines, Some("idle"))
+            .iter()
+            .map(Line::badge)
+            .collect();
         assert_eq!(seen, ["busy", "idle"]);
     }
 
@@ -189,9 +235,20 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", r#"echo '{"tab":"t","state":"idle"}'; echo '{"tab":"u","state":"busy"}'; exec sleep 60"#]);
         let badges = Badges::follow(&mut command).unwrap();
-        let found = badges.wait("u", 0, Duration::from_secs(5), |lines| lines.first().map(Line::badge)).unwrap();
+        let found = badges
+            .wait("u", 0, Duration::from_secs(5), |lines| {
+                lines.first().map(Line::badge)
+            })
+            .unwrap();
         assert_eq!(found.as_deref(), Some("busy"));
         assert_eq!(badges.lines("t", 0).len(), 1);
-        assert!(badges.wait("t", 1, Duration::from_millis(20), |lines| lines.first().map(Line::badge)).unwrap().is_none());
+        assert!(
+            badges
+                .wait("t", 1, Duration::from_millis(20), |lines| lines
+                    .first()
+                    .map(Line::badge))
+                .unwrap()
+                .is_none()
+        );
     }
 }

@@ -10,7 +10,9 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Unix nanoseconds; the clock in which files are stamped.
 pub fn wall_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the clock is past 1970");
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .expect("the clock is past 1970");
     i64::try_from(since.as_nanos()).expect("nanoseconds fit until 2262")
 }
 

@@ -79,32 +79,48 @@ struct Log {
 impl Fake {
     /// Listens on a free port of loopback; `log` also gets one JSON line per request.
     pub fn start(log: Option<&Path>) -> anyhow::Result<Self> {
-        let file = log.map(|path| File::create(path).with_context(|| format!("create {}", path.display()))).transpose()?;
+        let file = log
+            .map(|path| File::create(path).with_context(|| format!("create {}", path.display())))
+            .transpose()?;
         let shared = Arc::new(Shared {
-            log: Mutex::new(Log { requests: Vec::new(), file }),
+            log: Mutex::new(Log {
+                requests: Vec::new(),
+                file,
+            }),
             grown: Condvar::new(),
             served: Mutex::default(),
             ids: AtomicU64::new(1),
         });
-        let listener = std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).context("bind to loopback")?;
+        let listener = std::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
+            .context("bind to loopback")?;
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
         let (stop, stopped) = oneshot::channel();
         let state = Arc::clone(&shared);
-        let thread = thread::Builder::new().name("fake-api".into()).spawn(move || {
-            runtime.block_on(async move {
-                let listener = tokio::net::TcpListener::from_std(listener).expect("the runtime has just been built");
-                let app = Router::new().fallback(answer).with_state(state);
-                tokio::select! {
-                    served = async { axum::serve(listener, app).await } => {
-                        served.expect("accepting on loopback does not fail");
+        let thread = thread::Builder::new()
+            .name("fake-api".into())
+            .spawn(move || {
+                runtime.block_on(async move {
+                    let listener = tokio::net::TcpListener::from_std(listener)
+                        .expect("the runtime has just been built");
+                    let app = Router::new().fallback(answer).with_state(state);
+                    tokio::select! {
+                        served = async { axum::serve(listener, app).await } => {
+                            served.expect("accepting on loopback does not fail");
+                        }
+                        _ = stopped => {}
                     }
-                    _ = stopped => {}
-                }
-            });
-        })?;
-        Ok(Self { port, shared, stop: Some(stop), thread: Some(thread) })
+                });
+            })?;
+        Ok(Self {
+            port,
+            shared,
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// The port on 127.0.0.1.
@@ -131,7 +147,12 @@ impl Fake {
                 return Some(found.clone());
             }
             let left = end.checked_duration_since(Instant::now())?;
-            log = self.shared.grown.wait_timeout(log, left).expect("no holder of the log panics").0;
+            log = self
+                .shared
+                .grown
+                .wait_timeout(log, left)
+                .expect("no holder of the log panics")
+                .0;
         }
     }
 }
@@ -156,7 +177,8 @@ impl Shared {
         if let Some(file) = &mut log.file {
             let mut line = serde_json::to_string(&request).expect("a request is plain data");
             line.push('\n');
-            file.write_all(line.as_bytes()).expect("the log can be written");
+            file.write_all(line.as_bytes())
+                .expect("the log can be written");
         }
         log.requests.push(request);
         drop(log);
@@ -165,25 +187,39 @@ impl Shared {
 
     /// Throw-away ids that look like the API's.
     fn id(&self, prefix: &str) -> String {
-        format!("{prefix}_fake{:018x}", self.ids.fetch_add(1, Ordering::Relaxed))
+        format!(
+            "{prefix}_fake{:018x}",
+            self.ids.fetch_add(1, Ordering::Relaxed)
+        )
     }
 
     /// Counts an error served for a step; true while the plan wants more of them.
     fn fails(&self, session: &str, prompt: &str, step: usize, times: u32) -> bool {
         let mut served = self.served.lock().expect("no holder of the counts panics");
-        let count = served.entry((session.to_owned(), prompt.to_owned(), step)).or_default();
+        let count = served
+            .entry((session.to_owned(), prompt.to_owned(), step))
+            .or_default();
         *count = count.saturating_add(1);
         *count <= times
     }
 }
 
-async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let path = uri.path().to_owned();
     let body = match axum::body::to_bytes(body, BODY_MAX).await {
         Ok(bytes) => bytes,
         Err(why) => return error(StatusCode::PAYLOAD_TOO_LARGE, &why.to_string()),
     };
-    let session = headers.get("x-claude-code-session-id").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let session = headers
+        .get("x-claude-code-session-id")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let mut request = Request {
         at_ms: wall_ns() / 1_000_000,
         method: method.to_string(),
@@ -196,10 +232,12 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, hea
     if method != Method::POST || path != "/v1/messages" {
         shared.record(request);
         return match (method, path.as_str()) {
-            (Method::POST, "/v1/messages/count_tokens") => json_response(&json!({"input_tokens": estimate(&body)})),
-            (Method::GET, "/v1/models") => {
-                json_response(&json!({"data": [], "has_more": false, "first_id": null, "last_id": null}))
+            (Method::POST, "/v1/messages/count_tokens") => {
+                json_response(&json!({"input_tokens": estimate(&body)}))
             }
+            (Method::GET, "/v1/models") => json_response(
+                &json!({"data": [], "has_more": false, "first_id": null, "last_id": null}),
+            ),
             (Method::GET, _) => error(StatusCode::NOT_FOUND, "not in this fake"),
             _ => json_response(&json!({})),
         };
@@ -223,7 +261,8 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, hea
     if let Some(failure) = plan.failure {
         if shared.fails(&session, &decision.prompt, decision.step, failure.times) {
             tokio::time::sleep(plan.delay).await;
-            let status = StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            let status =
+                StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             return error(status, &format!("lab error {}", failure.status));
         }
         plan = script::say("recovered");
@@ -274,7 +313,13 @@ impl Message {
     }
 
     fn whole(&self) -> Value {
-        let blocks = self.plan.blocks.iter().enumerate().map(|(index, block)| self.block(index, block)).collect();
+        let blocks = self
+            .plan
+            .blocks
+            .iter()
+            .enumerate()
+            .map(|(index, block)| self.block(index, block))
+            .collect();
         self.head(blocks, json!(self.plan.stop), 20)
     }
 
@@ -298,19 +343,29 @@ impl Message {
     async fn send(&self, events: &mpsc::Sender<Result<Bytes, std::io::Error>>) -> Option<()> {
         let emit = async |kind: &str, mut data: Value| {
             data["type"] = json!(kind);
-            events.send(Ok(Bytes::from(format!("event: {kind}\ndata: {data}\n\n")))).await.ok()
+            events
+                .send(Ok(Bytes::from(format!("event: {kind}\ndata: {data}\n\n"))))
+                .await
+                .ok()
         };
         tokio::time::sleep(self.plan.delay).await;
-        emit("message_start", json!({"message": self.head(Vec::new(), Value::Null, 1)})).await?;
+        emit(
+            "message_start",
+            json!({"message": self.head(Vec::new(), Value::Null, 1)}),
+        )
+        .await?;
         for (index, block) in self.plan.blocks.iter().enumerate() {
             match block {
                 Block::Text(text) => {
-                    let start = json!({"index": index, "content_block": {"type": "text", "text": ""}});
+                    let start =
+                        json!({"index": index, "content_block": {"type": "text", "text": ""}});
                     emit("content_block_start", start).await?;
                     let words: Vec<&str> = text.split_inclusive(' ').collect();
-                    let pause = self.plan.spread / u32::try_from(words.len()).unwrap_or(u32::MAX).max(1);
+                    let pause =
+                        self.plan.spread / u32::try_from(words.len()).unwrap_or(u32::MAX).max(1);
                     for word in words {
-                        let delta = json!({"index": index, "delta": {"type": "text_delta", "text": word}});
+                        let delta =
+                            json!({"index": index, "delta": {"type": "text_delta", "text": word}});
                         emit("content_block_delta", delta).await?;
                         tokio::time::sleep(pause).await;
                     }
@@ -318,9 +373,18 @@ impl Message {
                 Block::ToolUse { input, .. } => {
                     let mut empty = self.block(index, block);
                     empty["input"] = json!({});
-                    emit("content_block_start", json!({"index": index, "content_block": empty})).await?;
-                    let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});
-                    emit("content_block_delta", json!({"index": index, "delta": delta})).await?;
+                    emit(
+                        "content_block_start",
+                        json!({"index": index, "content_block": empty}),
+                    )
+                    .await?;
+                    let delta =
+                        json!({"type": "input_json_delta", "partial_json": input.to_string()});
+                    emit(
+                        "content_block_delta",
+                        json!({"index": index, "delta": delta}),
+                    )
+                    .await?;
                 }
             }
             if self.plan.cut {
@@ -329,14 +393,21 @@ impl Message {
             emit("content_block_stop", json!({"index": index})).await?;
         }
         let delta = json!({"stop_reason": self.plan.stop, "stop_sequence": null});
-        emit("message_delta", json!({"delta": delta, "usage": self.usage(20)})).await?;
+        emit(
+            "message_delta",
+            json!({"delta": delta, "usage": self.usage(20)}),
+        )
+        .await?;
         emit("message_stop", json!({})).await
     }
 }
 
 /// About four bytes a token; only its order of magnitude matters.
 fn estimate(body: &Bytes) -> u64 {
-    u64::try_from(body.len()).unwrap_or(u64::MAX).div_euclid(4).max(10)
+    u64::try_from(body.len())
+        .unwrap_or(u64::MAX)
+        .div_euclid(4)
+        .max(10)
 }
 
 fn json_response(value: &Value) -> Response {
@@ -353,7 +424,11 @@ fn error(status: StatusCode, message: &str) -> Response {
         429 => "rate_limit_error",
         _ => "api_error",
     };
-    (status, axum::Json(json!({"type": "error", "error": {"type": kind, "message": message}}))).into_response()
+    (
+        status,
+        axum::Json(json!({"type": "error", "error": {"type": kind, "message": message}})),
+    )
+        .into_response()
 }
 
 #[cfg(test)]
@@ -366,7 +441,9 @@ mod tests {
     /// One request over a plain socket, read to its end.
     fn post(fake: &Fake, path: &str, body: &Value) -> String {
         let mut socket = TcpStream::connect(("127.0.0.1", fake.port())).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
         let body = body.to_string();
         let head = format!(
             "POST {path} HTTP/1.1\r\nhost: lab\r\nconnection: close\r\nx-claude-code-session-id: s1\r\ncontent-length: {}\r\n\r\n",
@@ -387,8 +464,15 @@ mod tests {
     #[test]
     fn a_streamed_answer_has_the_events_of_the_api_in_order() {
         let fake = Fake::start(None).unwrap();
-        let answer = post(&fake, "/v1/messages?beta=true", &prompt("bash: touch a", true));
-        let kinds: Vec<&str> = answer.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
+        let answer = post(
+            &fake,
+            "/v1/messages?beta=true",
+            &prompt("bash: touch a", true),
+        );
+        let kinds: Vec<&str> = answer
+            .lines()
+            .filter_map(|line| line.strip_prefix("event: "))
+            .collect();
         assert_eq!(kinds.first(), Some(&"message_start"));
         assert_eq!(kinds[kinds.len() - 2..], ["message_delta", "message_stop"]);
         assert!(answer.contains(r#""stop_reason":"tool_use""#), "{answer}");
@@ -403,7 +487,10 @@ mod tests {
         post(&fake, "/v1/messages", &prompt("slow 0.4 a b c d", true));
         assert!(start.elapsed() >= Duration::from_millis(400));
         let whole = post(&fake, "/v1/messages", &prompt("say hello", false));
-        assert!(whole.contains(r#""text":"hello""#) && whole.contains(r#""stop_reason":"end_turn""#), "{whole}");
+        assert!(
+            whole.contains(r#""text":"hello""#) && whole.contains(r#""stop_reason":"end_turn""#),
+            "{whole}"
+        );
     }
 
     #[test]
@@ -411,19 +498,30 @@ mod tests {
         let fake = Fake::start(None).unwrap();
         for _ in 0..2 {
             let answer = post(&fake, "/v1/messages", &prompt("error 429 x2", true));
-            assert!(answer.starts_with("HTTP/1.1 429") && answer.contains("rate_limit_error"), "{answer}");
+            assert!(
+                answer.starts_with("HTTP/1.1 429") && answer.contains("rate_limit_error"),
+                "{answer}"
+            );
         }
         assert!(post(&fake, "/v1/messages", &prompt("error 429 x2", true)).contains("recovered"));
         let cut = post(&fake, "/v1/messages", &prompt("cut 0.1", true));
-        assert!(cut.contains("message_start") && !cut.contains("message_stop"), "{cut}");
+        assert!(
+            cut.contains("message_start") && !cut.contains("message_stop"),
+            "{cut}"
+        );
     }
 
     #[test]
     fn tokens_models_and_unknown_routes_are_answered() {
         let fake = Fake::start(None).unwrap();
-        assert!(post(&fake, "/v1/messages/count_tokens", &prompt("x", false)).contains("input_tokens"));
+        assert!(
+            post(&fake, "/v1/messages/count_tokens", &prompt("x", false)).contains("input_tokens")
+        );
         assert!(post(&fake, "/api/event_logging", &json!({})).starts_with("HTTP/1.1 200"));
-        assert!(post(&fake, "/v1/messages", &json!(null)).starts_with("HTTP/1.1 200"), "null is JSON, and a helper");
+        assert!(
+            post(&fake, "/v1/messages", &json!(null)).starts_with("HTTP/1.1 200"),
+            "null is JSON, and a helper"
+        );
     }
 
     #[test]
@@ -433,9 +531,17 @@ mod tests {
         let fake = Fake::start(Some(&file)).unwrap();
         assert!(fake.wait(Duration::ZERO, |_| true).is_none());
         post(&fake, "/v1/messages", &prompt("say logged", true));
-        let found = fake.wait(Duration::from_secs(5), |request| request.prompt == "say logged").unwrap();
-        assert_eq!((found.session.as_str(), found.kind, found.step), ("s1", "main", 0));
-        let line: Value = serde_json::from_str(std::fs::read_to_string(&file).unwrap().trim()).unwrap();
+        let found = fake
+            .wait(Duration::from_secs(5), |request| {
+                request.prompt == "say logged"
+            })
+            .unwrap();
+        assert_eq!(
+            (found.session.as_str(), found.kind, found.step),
+            ("s1", "main", 0)
+        );
+        let line: Value =
+            serde_json::from_str(std::fs::read_to_string(&file).unwrap().trim()).unwrap();
         assert_eq!(line["prompt"], "say logged");
     }
 }

@@ -47,7 +47,10 @@ impl Home {
     /// Makes one whose Claude talks to `api_url`.
     pub fn new(api_url: &str) -> anyhow::Result<Self> {
         // Short, because the path of a unix socket inside it may have 107 bytes at most.
-        let root = tempfile::Builder::new().prefix("pmx-lab-").tempdir_in("/tmp").context("make a home")?;
+        let root = tempfile::Builder::new()
+            .prefix("pmx-lab-")
+            .tempdir_in("/tmp")
+            .context("make a home")?;
         let home = Self { root };
         home.seed(api_url, &claude_binary()?)?;
         Ok(home)
@@ -60,7 +63,10 @@ impl Home {
         fs::write(dir.join(".profile"), PROFILE)?;
         fs::write(dir.join(".bashrc"), BASHRC)?;
         // Made beforehand, so that it can be watched from the first moment; Claude makes it with the same mode.
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(self.sessions())?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(self.sessions())?;
         let mut projects = serde_json::Map::new();
         for number in 1..=PROJECTS {
             let project = self.project(number);
@@ -131,7 +137,10 @@ impl Home {
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "xterm-256color".to_owned()),
         ];
-        pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        pairs
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 }
 
@@ -146,12 +155,19 @@ fn write_json(path: &Path, value: &Value) -> anyhow::Result<()> {
 
 /// The `e2e` directory of the repository.
 pub fn e2e_dir() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in e2e/lab").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the crate lies in e2e/lab")
+        .to_owned()
 }
 
 /// The pinned Claude Code. npm's postinstall may have been skipped, so the native binary is called directly.
 pub fn claude_binary() -> anyhow::Result<PathBuf> {
     let path = e2e_dir().join("node_modules/@anthropic-ai/claude-code-linux-x64/claude");
-    ensure!(path.is_file(), "{} is missing: run `npm ci` in e2e/", path.display());
+    ensure!(
+        path.is_file(),
+        "{} is missing: run `npm ci` in e2e/",
+        path.display()
+    );
     Ok(path)
 }

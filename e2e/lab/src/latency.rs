@@ -41,7 +41,10 @@ pub struct Ledger {
 impl Ledger {
     /// For the test of this name.
     pub fn new(test: &str) -> Self {
-        Self { test: test.to_owned(), measures: BTreeMap::new() }
+        Self {
+            test: test.to_owned(),
+            measures: BTreeMap::new(),
+        }
     }
 
     /// Takes a number down; true if it is within five times its deadline. Negative: the badge was there before
@@ -50,7 +53,11 @@ impl Ledger {
     pub fn record(&mut self, measure: &str, deadline_ms: f64, from_ns: i64, to_ns: i64) -> bool {
         // Nanoseconds of a test fit into a float's 53 bits.
         let ms = (to_ns - from_ns) as f64 / 1e6;
-        self.measures.entry(measure.to_owned()).or_insert((deadline_ms, Vec::new())).1.push(ms);
+        self.measures
+            .entry(measure.to_owned())
+            .or_insert((deadline_ms, Vec::new()))
+            .1
+            .push(ms);
         ms <= 5.0 * deadline_ms
     }
 
@@ -59,8 +66,13 @@ impl Ledger {
         let mut text = String::new();
         for (measure, (deadline, runs)) in &self.measures {
             let runs: Vec<String> = runs.iter().map(|ms| format!("{ms:.1}")).collect();
-            writeln!(text, "{}: {measure}: {} ms (deadline {deadline} ms)", self.test, runs.join(", "))
-                .expect("a string takes everything");
+            writeln!(
+                text,
+                "{}: {measure}: {} ms (deadline {deadline} ms)",
+                self.test,
+                runs.join(", ")
+            )
+            .expect("a string takes everything");
         }
         text
     }
@@ -80,7 +92,8 @@ impl Ledger {
             measure.tests.insert(self.test.clone(), runs.clone());
             measure.sum_up();
         }
-        fs::write(&path, serde_json::to_vec_pretty(&book)?).with_context(|| format!("write {}", path.display()))?;
+        fs::write(&path, serde_json::to_vec_pretty(&book)?)
+            .with_context(|| format!("write {}", path.display()))?;
         fs::write(dir.join("latency.txt"), table(&book))?;
         Ok(())
     }
@@ -116,7 +129,10 @@ fn rank(sorted: &[f64], percent: usize) -> f64 {
 }
 
 fn table(book: &Book) -> String {
-    let mut text = format!("{:<44} {:>5} {:>9} {:>9} {:>9} {:>9}\n", "ms", "runs", "median", "p95", "max", "deadline");
+    let mut text = format!(
+        "{:<44} {:>5} {:>9} {:>9} {:>9} {:>9}\n",
+        "ms", "runs", "median", "p95", "max", "deadline"
+    );
     for (name, m) in &book.measures {
         writeln!(
             text,
@@ -135,7 +151,10 @@ mod tests {
     #[test]
     fn ranks_are_values_that_were_measured() {
         let twenty: Vec<f64> = (1..=20).map(f64::from).collect();
-        assert_eq!((rank(&twenty, 50), rank(&twenty, 95), rank(&twenty, 100)), (10.0, 19.0, 20.0));
+        assert_eq!(
+            (rank(&twenty, 50), rank(&twenty, 95), rank(&twenty, 100)),
+            (10.0, 19.0, 20.0)
+        );
         assert_eq!((rank(&[7.0], 50), rank(&[], 95)), (7.0, 0.0));
     }
 
@@ -148,10 +167,15 @@ mod tests {
             ledger.save(dir.path()).unwrap();
             ledger.measures.clear();
         }
-        let book: Book = serde_json::from_slice(&fs::read(dir.path().join("latency.json")).unwrap()).unwrap();
+        let book: Book =
+            serde_json::from_slice(&fs::read(dir.path().join("latency.json")).unwrap()).unwrap();
         let measure = &book.measures["file to line"];
         assert_eq!((measure.count, measure.max_ms), (2, 30.0));
-        assert!(fs::read_to_string(dir.path().join("latency.txt")).unwrap().contains("file to line"));
+        assert!(
+            fs::read_to_string(dir.path().join("latency.txt"))
+                .unwrap()
+                .contains("file to line")
+        );
     }
 
     #[test]
@@ -159,7 +183,10 @@ mod tests {
         let mut ledger = Ledger::new("limit");
         assert!(ledger.record("x", 300.0, 0, 1_500_000_000));
         assert!(!ledger.record("x", 300.0, 0, 1_500_100_000));
-        assert!(ledger.record("x", 300.0, 5_000_000, 0), "a hook that came first is no fault");
+        assert!(
+            ledger.record("x", 300.0, 5_000_000, 0),
+            "a hook that came first is no fault"
+        );
         ledger.measures.clear();
     }
 }

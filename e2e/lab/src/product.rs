@@ -92,7 +92,10 @@ impl Lab {
             binary,
         };
         lab.serve()?;
-        lab.badges = Some(Badges::follow(lab.command(&["status", "--watch", "--json"]).stderr(Stdio::inherit()))?);
+        lab.badges = Some(Badges::follow(
+            lab.command(&["status", "--watch", "--json"])
+                .stderr(Stdio::inherit()),
+        )?);
         Ok(lab)
     }
 
@@ -116,7 +119,10 @@ impl Lab {
         });
         match ready {
             Some(Ok(())) => Ok(()),
-            Some(Err(status)) => bail!("purplemux serve ended with {status}:\n{}", self.server_log()),
+            Some(Err(status)) => bail!(
+                "purplemux serve ended with {status}:\n{}",
+                self.server_log()
+            ),
             None => bail!("purplemux serve does not listen:\n{}", self.server_log()),
         }
     }
@@ -124,15 +130,28 @@ impl Lab {
     /// A command of the product, in the lab's environment.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
-        command.env_clear().envs(self.home.env()).current_dir(self.home.dir()).args(args);
+        command
+            .env_clear()
+            .envs(self.home.env())
+            .current_dir(self.home.dir())
+            .args(args);
         command
     }
 
     /// Runs a command of the product and returns what it printed.
     pub fn run(&self, args: &[&str]) -> anyhow::Result<String> {
-        let output = self.command(args).stdin(Stdio::null()).output().context("start purplemux")?;
+        let output = self
+            .command(args)
+            .stdin(Stdio::null())
+            .output()
+            .context("start purplemux")?;
         let stderr = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "purplemux {args:?} ended with {}: {}", output.status, stderr.trim());
+        ensure!(
+            output.status.success(),
+            "purplemux {args:?} ended with {}: {}",
+            output.status,
+            stderr.trim()
+        );
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
@@ -142,10 +161,25 @@ impl Lab {
         let dir = self.home.project(self.tabs.get());
         ensure!(dir.is_dir(), "the home has no more projects");
         let dir_text = dir.to_str().context("the path is UTF-8")?;
-        let printed = self.run(&["tab", "create", "-t", kind.word(), "--cwd", dir_text, "--json"])?;
-        let made: Value = serde_json::from_str(&printed).with_context(|| format!("not JSON: {printed}"))?;
-        let (id, socket, session) = (&made["tab"], &made["tmux"]["socket"], &made["tmux"]["session"]);
-        let (Some(id), Some(socket), Some(session)) = (id.as_str(), socket.as_str(), session.as_str()) else {
+        let printed = self.run(&[
+            "tab",
+            "create",
+            "-t",
+            kind.word(),
+            "--cwd",
+            dir_text,
+            "--json",
+        ])?;
+        let made: Value =
+            serde_json::from_str(&printed).with_context(|| format!("not JSON: {printed}"))?;
+        let (id, socket, session) = (
+            &made["tab"],
+            &made["tmux"]["socket"],
+            &made["tmux"]["session"],
+        );
+        let (Some(id), Some(socket), Some(session)) =
+            (id.as_str(), socket.as_str(), session.as_str())
+        else {
             bail!("tab create --json printed {printed}");
         };
         let socket = self.tmux_socket.get_or_init(|| PathBuf::from(socket));
@@ -182,10 +216,23 @@ impl Lab {
     }
 
     /// Takes a latency down; an error above five times its deadline.
-    pub fn latency(&self, measure: &str, deadline_ms: f64, from_ns: i64, to_ns: i64) -> anyhow::Result<()> {
-        let within = self.ledger.lock().expect("no holder of the ledger panics").record(measure, deadline_ms, from_ns, to_ns);
+    pub fn latency(
+        &self,
+        measure: &str,
+        deadline_ms: f64,
+        from_ns: i64,
+        to_ns: i64,
+    ) -> anyhow::Result<()> {
+        let within = self
+            .ledger
+            .lock()
+            .expect("no holder of the ledger panics")
+            .record(measure, deadline_ms, from_ns, to_ns);
         let took = (to_ns - from_ns) / 1_000_000;
-        ensure!(within, "{measure} took {took} ms, more than five times {deadline_ms} ms");
+        ensure!(
+            within,
+            "{measure} took {took} ms, more than five times {deadline_ms} ms"
+        );
         Ok(())
     }
 
@@ -220,7 +267,7 @@ impl Drop for Lab {
 /// Asks a child to end, and kills it when it does not.
 fn end(child: &mut Child) {
     // Each of these fails only when the child has ended already.
-    drop(kill_process(Pid::from_child(child), Signal::TERM));
+    kill_process(Pid::from_child(child), Signal::TERM).ok();
     if until(GRACE, || child.try_wait().ok().flatten()).is_none() {
         drop(child.kill());
         drop(child.wait());
@@ -232,12 +279,14 @@ fn end_claude(pid: u32, home: &Path) {
     let ours = || {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         let wanted = format!("HOME={}", home.display());
-        environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == wanted.as_bytes())
     };
     if until(GRACE, || (!ours()).then_some(())).is_none()
         && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
     {
-        drop(kill_process(pid, Signal::KILL));
+        kill_process(pid, Signal::KILL).ok();
     }
 }
 
@@ -248,8 +297,18 @@ pub fn product_binary() -> anyhow::Result<PathBuf> {
     }
     let own = std::env::current_exe().context("find the test's own binary")?;
     // target/<profile>/deps/<test> or target/<profile>/<program>
-    let found = own.ancestors().skip(1).take(2).map(|dir| dir.join("purplemux")).find(|path| path.is_file());
-    found.with_context(|| format!("no purplemux beside {}: run `cargo build -p purplemux`", own.display()))
+    let found = own
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|dir| dir.join("purplemux"))
+        .find(|path| path.is_file());
+    found.with_context(|| {
+        format!(
+            "no purplemux beside {}: run `cargo build -p purplemux`",
+            own.display()
+        )
+    })
 }
 
 /// A tab, and how far its badges have been looked at.
@@ -276,10 +335,18 @@ impl Tab<'_> {
     /// the text for a part of it. Returns when Enter was pressed, unix ns.
     pub fn enter(&self, line: &str) -> anyhow::Result<i64> {
         self.pane.text(line)?;
-        let tail: String = line.chars().rev().take(24).collect::<Vec<_>>().into_iter().rev().collect();
+        let tail: String = line
+            .chars()
+            .rev()
+            .take(24)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .rev()
+            .collect();
         let tail: String = tail.split_whitespace().collect();
         // The line may be wrapped in the box, so spaces and edges are left out of the comparison.
-        self.pane.wait(&tail, PATIENCE, |screen| squeeze(screen).contains(&tail))?;
+        self.pane
+            .wait(&tail, PATIENCE, |screen| squeeze(screen).contains(&tail))?;
         let at_ns = wall_ns();
         self.pane.keys(&["Enter"])?;
         Ok(at_ns)
@@ -289,7 +356,8 @@ impl Tab<'_> {
     pub fn prompt(&mut self, line: &str) -> anyhow::Result<()> {
         let at_ns = self.enter(line)?;
         let shown = self.expect(&["busy"])?;
-        self.lab.latency("Enter to busy shown", ENTER_MS, at_ns, shown[0].at_ns)
+        self.lab
+            .latency("Enter to busy shown", ENTER_MS, at_ns, shown[0].at_ns)
     }
 
     /// Presses keys; returns when, unix ns.
@@ -301,8 +369,10 @@ impl Tab<'_> {
 
     /// Waits until Claude has drawn its prompt and the badge says idle, with nothing else shown on the way.
     pub fn ready(&mut self) -> anyhow::Result<()> {
-        self.expect_unmeasured(&["idle"]).with_context(|| format!("the screen shows\n{}", self.screen()))?;
-        self.pane.wait("Claude's prompt", PATIENCE, claude_is_ready)?;
+        self.expect_unmeasured(&["idle"])
+            .with_context(|| format!("the screen shows\n{}", self.screen()))?;
+        self.pane
+            .wait("Claude's prompt", PATIENCE, claude_is_ready)?;
         Ok(())
     }
 
@@ -315,8 +385,16 @@ impl Tab<'_> {
 
     /// Waits for the shell's prompt, which the lab's own start-up file sets.
     pub fn shell_ready(&self) -> anyhow::Result<()> {
-        let prompt = |screen: &str| screen.trim_end().lines().last().is_some_and(|line| line.trim_end() == "lab$" || line.trim_end() == "lab#");
-        self.pane.wait("the shell's prompt", PATIENCE, prompt).map(drop)
+        let prompt = |screen: &str| {
+            screen
+                .trim_end()
+                .lines()
+                .last()
+                .is_some_and(|line| line.trim_end() == "lab$" || line.trim_end() == "lab#")
+        };
+        self.pane
+            .wait("the shell's prompt", PATIENCE, prompt)
+            .map(drop)
     }
 
     /// Waits for exactly these badges, one after the other from the last one judged, and takes down how long each
@@ -333,22 +411,38 @@ impl Tab<'_> {
     pub fn expect_unmeasured(&mut self, badges: &[&str]) -> anyhow::Result<Vec<Line>> {
         let shown = self.shown.clone();
         let mut last = Vec::new();
-        let found = self.lab.badges().wait(&self.id, self.seen, PATIENCE, |lines| {
-            // A tab without an agent is where everything starts; its first line is no change.
-            let before = shown.as_deref().unwrap_or("none");
-            last = changes(lines, Some(before));
-            let right = last.iter().map(Line::badge).zip(badges).all(|(is, wanted)| is == *wanted);
-            (!right || last.len() >= badges.len()).then_some((right, lines.to_vec()))
-        })?;
+        let found = self
+            .lab
+            .badges()
+            .wait(&self.id, self.seen, PATIENCE, |lines| {
+                // A tab without an agent is where everything starts; its first line is no change.
+                let before = shown.as_deref().unwrap_or("none");
+                last = changes(lines, Some(before));
+                let right = last
+                    .iter()
+                    .map(Line::badge)
+                    .zip(badges)
+                    .all(|(is, wanted)| is == *wanted);
+                (!right || last.len() >= badges.len()).then_some((right, lines.to_vec()))
+            })?;
         let story: Vec<String> = last.iter().map(Line::badge).collect();
         let Some((right, lines)) = found else {
-            bail!("expected {badges:?} after {shown:?}, and only {story:?} came; {}", self.evidence());
+            bail!(
+                "expected {badges:?} after {shown:?}, and only {story:?} came; {}",
+                self.evidence()
+            );
         };
-        ensure!(right, "expected {badges:?} after {shown:?}, and {story:?} came; {}", self.evidence());
+        ensure!(
+            right,
+            "expected {badges:?} after {shown:?}, and {story:?} came; {}",
+            self.evidence()
+        );
         last.truncate(badges.len());
         if let Some(end) = last.last() {
             // Lines that say the same again belong to this badge too, but the next one must not be skipped.
-            let place = lines.iter().position(|line| line.at_ns == end.at_ns && line.item == end.item);
+            let place = lines
+                .iter()
+                .position(|line| line.at_ns == end.at_ns && line.item == end.item);
             self.seen += place.map_or(0, |place| place + 1);
             self.shown = Some(end.badge());
             if let Some(pid) = end.pid()
@@ -363,24 +457,38 @@ impl Tab<'_> {
     /// Makes sure that the badge does not move for so long.
     pub fn stays(&mut self, how_long: Duration) -> anyhow::Result<()> {
         let shown = self.shown.clone();
-        let moved = self.lab.badges().wait(&self.id, self.seen, how_long, |lines| {
-            let moved = changes(lines, Some(shown.as_deref().unwrap_or("none")));
-            (!moved.is_empty()).then_some(moved)
-        })?;
+        let moved = self
+            .lab
+            .badges()
+            .wait(&self.id, self.seen, how_long, |lines| {
+                let moved = changes(lines, Some(shown.as_deref().unwrap_or("none")));
+                (!moved.is_empty()).then_some(moved)
+            })?;
         let story: Vec<String> = moved.unwrap_or_default().iter().map(Line::badge).collect();
-        ensure!(story.is_empty(), "the badge left {shown:?} for {story:?}; {}", self.evidence());
+        ensure!(
+            story.is_empty(),
+            "the badge left {shown:?} for {story:?}; {}",
+            self.evidence()
+        );
         Ok(())
     }
 
     /// The newest item of this tab.
     pub fn item(&self) -> Option<Value> {
-        self.lab.badges().lines(&self.id, 0).pop().map(|line| line.item)
+        self.lab
+            .badges()
+            .lines(&self.id, 0)
+            .pop()
+            .map(|line| line.item)
     }
 
     /// Waits until the newest item of this tab fits.
     pub fn wait_item(&self, what: &str, fits: impl Fn(&Value) -> bool) -> anyhow::Result<Value> {
         let found = self.lab.badges().wait(&self.id, 0, PATIENCE, |lines| {
-            lines.last().filter(|line| fits(&line.item)).map(|line| line.item.clone())
+            lines
+                .last()
+                .filter(|line| fits(&line.item))
+                .map(|line| line.item.clone())
         })?;
         found.with_context(|| format!("the item never showed {what}; it is {:?}", self.item()))
     }
@@ -392,18 +500,28 @@ impl Tab<'_> {
 
     /// Kills the agent without a chance to say anything, and waits until it is gone; returns when it was killed.
     pub fn kill_agent(&self) -> anyhow::Result<i64> {
-        let pid = i32::try_from(self.agent()?).ok().and_then(Pid::from_raw).context("a pid")?;
+        let pid = i32::try_from(self.agent()?)
+            .ok()
+            .and_then(Pid::from_raw)
+            .context("a pid")?;
         let exe = fs::read_link(format!("/proc/{}/exe", pid.as_raw_nonzero()))?;
-        ensure!(exe == claude_binary()?.canonicalize()?, "{} is not our Claude", exe.display());
+        ensure!(
+            exe == claude_binary()?.canonicalize()?,
+            "{} is not our Claude",
+            exe.display()
+        );
         let at_ns = wall_ns();
         kill_process(pid, Signal::KILL)?;
-        until(GRACE, || test_kill_process(pid).is_err().then_some(())).context("it outlived SIGKILL")?;
+        until(GRACE, || test_kill_process(pid).is_err().then_some(()))
+            .context("it outlived SIGKILL")?;
         Ok(at_ns)
     }
 
     /// The screen, or why it can't be read.
     pub fn screen(&self) -> String {
-        self.pane.screen().unwrap_or_else(|why| format!("({why:#})"))
+        self.pane
+            .screen()
+            .unwrap_or_else(|why| format!("({why:#})"))
     }
 
     /// Takes down the time between the write that decided a badge and the line that showed it.
@@ -417,16 +535,28 @@ impl Tab<'_> {
             _ => return Ok(()),
         };
         // Silence has to be waited for, half a second at most, before an end counts as one without an answer.
-        let deadline_ms = if badge == "idle" { SHOWN_MS + 500.0 } else { SHOWN_MS };
+        let deadline_ms = if badge == "idle" {
+            SHOWN_MS + 500.0
+        } else {
+            SHOWN_MS
+        };
         let (pid, from) = (self.agent()?, self.written);
-        let fits = |write: &Write| write.status().is_some_and(|status| statuses.contains(&status));
+        let fits = |write: &Write| {
+            write
+                .status()
+                .is_some_and(|status| statuses.contains(&status))
+        };
         let found = until(GRACE, || {
             let writes = self.lab.sessions.of(pid);
             let place = writes.iter().skip(from).position(fits)?;
             Some((from + place, writes[from + place].at_ns))
         });
-        let (place, at_ns) =
-            found.with_context(|| format!("{badge} was shown, but Claude never wrote it; {}", self.evidence()))?;
+        let (place, at_ns) = found.with_context(|| {
+            format!(
+                "{badge} was shown, but Claude never wrote it; {}",
+                self.evidence()
+            )
+        })?;
         self.written = place + 1;
         self.lab.latency(measure, deadline_ms, at_ns, line.at_ns)
     }
@@ -435,33 +565,71 @@ impl Tab<'_> {
     pub fn evidence(&self) -> String {
         let mut story: Vec<(i64, String)> = Vec::new();
         for line in self.lab.badges().lines(&self.id, 0) {
-            story.push((line.at_ns, format!("shown   {:<26} {}", line.badge(), line.item["detail"])));
+            story.push((
+                line.at_ns,
+                format!("shown   {:<26} {}", line.badge(), line.item["detail"]),
+            ));
         }
         for pid in self.lab.sessions.pids() {
             for write in self.lab.sessions.of(pid) {
-                let status = if write.value.is_some() { write.status().unwrap_or("no status") } else { "removed" };
-                story.push((write.at_ns, format!("written {status} {}  ({pid})", write.waiting_for().unwrap_or(""))));
+                let status = if write.value.is_some() {
+                    write.status().unwrap_or("no status")
+                } else {
+                    "removed"
+                };
+                story.push((
+                    write.at_ns,
+                    format!(
+                        "written {status} {}  ({pid})",
+                        write.waiting_for().unwrap_or("")
+                    ),
+                ));
             }
         }
-        for request in self.lab.fake.requests().iter().filter(|request| request.kind == "main") {
-            story.push((request.at_ms * 1_000_000, format!("asked   step {} of {:?}", request.step, request.prompt)));
+        for request in self
+            .lab
+            .fake
+            .requests()
+            .iter()
+            .filter(|request| request.kind == "main")
+        {
+            story.push((
+                request.at_ms * 1_000_000,
+                format!("asked   step {} of {:?}", request.step, request.prompt),
+            ));
         }
         story.sort();
         let start = story.first().map_or(0, |(at_ns, _)| *at_ns);
-        let story: Vec<String> =
-            story.iter().map(|(at_ns, what)| format!("{:>9.1} {what}", (at_ns - start) as f64 / 1e6)).collect();
-        format!("the story in ms:\n{}\nthe screen:\n{}", story.join("\n"), self.screen())
+        let story: Vec<String> = story
+            .iter()
+            .map(|(at_ns, what)| format!("{:>9.1} {what}", (at_ns - start) as f64 / 1e6))
+            .collect();
+        format!(
+            "the story in ms:\n{}\nthe screen:\n{}",
+            story.join("\n"),
+            self.screen()
+        )
     }
 }
 
 /// Claude has drawn the line under its box.
 pub fn claude_is_ready(screen: &str) -> bool {
-    ["? for shortcuts", "manual mode", "plan mode on", "accept edits on", "shift+tab", "/effort"]
-        .iter()
-        .any(|hint| screen.contains(hint))
+    [
+        "? for shortcuts",
+        "manual mode",
+        "plan mode on",
+        "accept edits on",
+        "shift+tab",
+        "/effort",
+    ]
+    .iter()
+    .any(|hint| screen.contains(hint))
 }
 
 /// Without blanks and the edges of boxes.
 fn squeeze(screen: &str) -> String {
-    screen.chars().filter(|c| !c.is_whitespace() && *c != '│' && *c != '>').collect()
+    screen
+        .chars()
+        .filter(|c| !c.is_whitespace() && *c != '│' && *c != '>')
+        .collect()
 }

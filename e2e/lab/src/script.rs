@@ -108,21 +108,36 @@ pub fn decide(body: &Value, compact_delay: Duration) -> Decision {
     let place = locate(body);
     let Place { prompt, step, .. } = place;
     if is_compaction(body) {
-        let mut plan = say("<analysis>lab</analysis>\n<summary>\n1. Primary Request: lab\n2. All done\n</summary>");
+        let mut plan = say(
+            "<analysis>lab</analysis>\n<summary>\n1. Primary Request: lab\n2. All done\n</summary>",
+        );
         plan.delay = compact_delay;
-        return Decision { plan, kind: Kind::Compact, prompt, step };
+        return Decision {
+            plan,
+            kind: Kind::Compact,
+            prompt,
+            step,
+        };
     }
     let tools = tool_names(body);
     let schema = output_schema(body);
     if tools.is_empty() || schema.is_some() {
         let text = schema.map_or_else(|| "lab".to_owned(), |schema| fill(schema).to_string());
-        return Decision { plan: say(&text), kind: Kind::Helper, prompt, step };
+        return Decision {
+            plan: say(&text),
+            kind: Kind::Helper,
+            prompt,
+            step,
+        };
     }
     let plan = if place.task_notification && prompt.is_empty() {
         say("noticed the finished background task")
     } else if prompt.starts_with("This session is being continued") {
         // The first request after a compaction in mid-turn.
-        Plan { spread: Duration::from_secs(6), ..say("carrying on with the task after the compaction") }
+        Plan {
+            spread: Duration::from_secs(6),
+            ..say("carrying on with the task after the compaction")
+        }
     } else if place.refused {
         say("understood, not doing that")
     } else {
@@ -131,23 +146,47 @@ pub fn decide(body: &Value, compact_delay: Duration) -> Decision {
             None => say("done"),
         }
     };
-    Decision { plan, kind: Kind::Main, prompt, step }
+    Decision {
+        plan,
+        kind: Kind::Main,
+        prompt,
+        step,
+    }
 }
 
 /// The plan of one step.
 pub fn parse(step: &str, tools: &[&str]) -> Plan {
     let step = step.trim();
     match step {
-        "max" => return Plan { stop: "max_tokens", ..say("cut by max tokens") },
-        "refuse" => return Plan { blocks: Vec::new(), stop: "refusal", ..say("") },
+        "max" => {
+            return Plan {
+                stop: "max_tokens",
+                ..say("cut by max tokens")
+            };
+        }
+        "refuse" => {
+            return Plan {
+                blocks: Vec::new(),
+                stop: "refusal",
+                ..say("")
+            };
+        }
         "ask" => return call("AskUserQuestion", json!({"questions": [colour()]})),
         "ask2" => return call("AskUserQuestion", json!({"questions": [colour(), shape()]})),
-        "plan" => return call("ExitPlanMode", json!({"plan": "# Plan\n\n1. Do one thing\n2. Do another thing\n"})),
+        "plan" => {
+            return call(
+                "ExitPlanMode",
+                json!({"plan": "# Plan\n\n1. Do one thing\n2. Do another thing\n"}),
+            );
+        }
         "enterplan" => return call("EnterPlanMode", json!({})),
         _ => {}
     }
     if let Some(command) = step.strip_prefix("bash:") {
-        return call("Bash", json!({"command": command.trim(), "description": "Run a lab command"}));
+        return call(
+            "Bash",
+            json!({"command": command.trim(), "description": "Run a lab command"}),
+        );
     }
     if let Some(command) = step.strip_prefix("bg:") {
         let input = json!({"command": command.trim(), "description": "Run in background", "run_in_background": true});
@@ -155,11 +194,18 @@ pub fn parse(step: &str, tools: &[&str]) -> Plan {
     }
     if let Some(parts) = step.strip_prefix("par:") {
         let uses = parts.split("||").flat_map(|part| parse(part, tools).blocks);
-        return call_all(uses.filter(|block| matches!(block, Block::ToolUse { .. })).collect());
+        return call_all(
+            uses.filter(|block| matches!(block, Block::ToolUse { .. }))
+                .collect(),
+        );
     }
     for (prefix, background) in [("task:", false), ("bgtask:", true)] {
         if let Some(steps) = step.strip_prefix(prefix) {
-            let tool = if tools.contains(&"Agent") { "Agent" } else { "Task" };
+            let tool = if tools.contains(&"Agent") {
+                "Agent"
+            } else {
+                "Task"
+            };
             let input = json!({
                 "description": "Lab subagent",
                 "prompt": steps.trim().replace(">>", ";;"),
@@ -174,9 +220,15 @@ pub fn parse(step: &str, tools: &[&str]) -> Plan {
     match word {
         "say" => say(rest),
         "read" if !rest.contains(' ') => call("Read", json!({"file_path": rest})),
-        "write" if !rest.contains(' ') => call("Write", json!({"file_path": rest, "content": "written by the lab\n"})),
+        "write" if !rest.contains(' ') => call(
+            "Write",
+            json!({"file_path": rest, "content": "written by the lab\n"}),
+        ),
         "slow" => match timed(rest) {
-            Some((spread, text)) => Plan { spread, ..say(text) },
+            Some((spread, text)) => Plan {
+                spread,
+                ..say(text)
+            },
             None => say(step),
         },
         "sleep" => match timed(rest) {
@@ -187,19 +239,35 @@ pub fn parse(step: &str, tools: &[&str]) -> Plan {
             }
             None => say(step),
         },
-        "usage" => match rest.split_once(' ').and_then(|(n, then)| Some((n.parse().ok()?, then))) {
-            Some((tokens, then)) => Plan { input_tokens: Some(tokens), ..parse(then, tools) },
+        "usage" => match rest
+            .split_once(' ')
+            .and_then(|(n, then)| Some((n.parse().ok()?, then)))
+        {
+            Some((tokens, then)) => Plan {
+                input_tokens: Some(tokens),
+                ..parse(then, tools)
+            },
             None => say(step),
         },
         "error" => match failure(rest) {
-            Some(failure) => Plan { failure: Some(failure), ..say("") },
+            Some(failure) => Plan {
+                failure: Some(failure),
+                ..say("")
+            },
             None => say(step),
         },
         "cut" => match timed(rest) {
-            Some((spread, _)) => Plan { spread, cut: true, ..say(&"this stream will break ".repeat(8)) },
+            Some((spread, _)) => Plan {
+                spread,
+                cut: true,
+                ..say(&"this stream will break ".repeat(8))
+            },
             None => say(step),
         },
-        "tool:" => match rest.split_once(' ').and_then(|(name, input)| Some((name, object(input)?))) {
+        "tool:" => match rest
+            .split_once(' ')
+            .and_then(|(name, input)| Some((name, object(input)?)))
+        {
             Some((name, input)) => call(name, input),
             None => say(step),
         },
@@ -222,7 +290,10 @@ pub fn say(text: &str) -> Plan {
 }
 
 fn call(name: &str, input: Value) -> Plan {
-    call_all(vec![Block::ToolUse { name: name.to_owned(), input }])
+    call_all(vec![Block::ToolUse {
+        name: name.to_owned(),
+        input,
+    }])
 }
 
 fn call_all(uses: Vec<Block>) -> Plan {
@@ -266,12 +337,19 @@ fn object(text: &str) -> Option<Value> {
 }
 
 fn tool_names(body: &Value) -> Vec<&str> {
-    list(&body["tools"]).iter().filter_map(|tool| tool["name"].as_str()).collect()
+    list(&body["tools"])
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect()
 }
 
 fn output_schema(body: &Value) -> Option<&Value> {
     let format = &body["output_config"]["format"];
-    let format = if format.is_null() { &body["output_format"] } else { format };
+    let format = if format.is_null() {
+        &body["output_format"]
+    } else {
+        format
+    };
     (!format.is_null()).then_some(&format["schema"])
 }
 
@@ -293,27 +371,41 @@ fn fill(schema: &Value) -> Value {
 }
 
 fn is_compaction(body: &Value) -> bool {
-    let last = list(&body["messages"]).last().map(Value::to_string).unwrap_or_default();
+    let last = list(&body["messages"])
+        .last()
+        .map(Value::to_string)
+        .unwrap_or_default();
     last.contains("detailed summary of")
         || last.contains("CRITICAL: Respond with TEXT ONLY")
-        || body["system"].to_string().contains("summarizing conversations")
+        || body["system"]
+            .to_string()
+            .contains("summarizing conversations")
 }
 
 /// Walks back from the newest message to the newest thing that a person said.
 fn locate(body: &Value) -> Place {
     let mut place = Place::default();
     let mut newest_results_read = false;
-    for message in list(&body["messages"]).iter().rev().filter(|message| message["role"] == "user") {
+    for message in list(&body["messages"])
+        .iter()
+        .rev()
+        .filter(|message| message["role"] == "user")
+    {
         let texts = texts(message);
-        if texts.iter().any(|text| text.contains("<task-notification>")) {
+        if texts
+            .iter()
+            .any(|text| text.contains("<task-notification>"))
+        {
             place.task_notification = true;
             if !newest_results_read {
                 return place;
             }
         }
         let prompt = texts.iter().rev().find_map(|text| person_said(text));
-        let results: Vec<&Value> =
-            list(&message["content"]).iter().filter(|block| block["type"] == "tool_result").collect();
+        let results: Vec<&Value> = list(&message["content"])
+            .iter()
+            .filter(|block| block["type"] == "tool_result")
+            .collect();
         if let Some(prompt) = prompt {
             place.prompt = prompt;
             return place;
@@ -354,7 +446,11 @@ fn person_said(text: &str) -> Option<String> {
         return Some("say saw the output".to_owned());
     }
     if text.starts_with("<teammate-message") {
-        let inside = text.split_once('>')?.1.trim_end().trim_end_matches("</teammate-message>");
+        let inside = text
+            .split_once('>')?
+            .1
+            .trim_end()
+            .trim_end_matches("</teammate-message>");
         return Some(inside.trim().to_owned());
     }
     Some(text.to_owned())
@@ -375,14 +471,12 @@ fn without_reminders(text: &str) -> String {
 }
 
 fn texts(message: &Value) -> Vec<&str> {
-    match &message["content"] {
-        Value::String(text) => vec![text],
-        content => list(content)
-            .iter()
-            .filter(|block| block["type"] == "text")
-            .filter_map(|block| block["text"].as_str())
-            .collect(),
+    let content = &message["content"];
+    if let Some(text) = content.as_str() {
+        return vec![text];
     }
+    let texts = list(content).iter().filter(|block| block["type"] == "text");
+    texts.filter_map(|block| block["text"].as_str()).collect()
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -428,13 +522,23 @@ mod tests {
         assert_eq!(text(&parse("say hello there", &TOOLS)), "hello there");
         assert_eq!(text(&parse("anything else", &TOOLS)), "anything else");
         let slow = parse("slow 2.5 one two", &TOOLS);
-        assert_eq!((slow.spread, text(&slow)), (Duration::from_millis(2500), "one two".into()));
+        assert_eq!(
+            (slow.spread, text(&slow)),
+            (Duration::from_millis(2500), "one two".into())
+        );
         let late = parse("sleep 20 then say late", &TOOLS);
-        assert_eq!((late.delay, text(&late)), (Duration::from_secs(20), "late".into()));
+        assert_eq!(
+            (late.delay, text(&late)),
+            (Duration::from_secs(20), "late".into())
+        );
         let both = parse("sleep 1 then sleep 2 then bash: ls", &TOOLS);
         assert_eq!((both.delay, uses(&both).len()), (Duration::from_secs(3), 1));
         assert_eq!(text(&parse("sleep 3", &TOOLS)), "ok");
-        assert_eq!(text(&parse("slow down please", &TOOLS)), "slow down please", "not a number: echoed");
+        assert_eq!(
+            text(&parse("slow down please", &TOOLS)),
+            "slow down please",
+            "not a number: echoed"
+        );
         assert_eq!(parse("usage 9000 say x", &TOOLS).input_tokens, Some(9000));
     }
 
@@ -443,28 +547,61 @@ mod tests {
         let bash = parse("bash: touch a.txt", &TOOLS);
         assert_eq!(bash.stop, "tool_use");
         assert_eq!(uses(&bash)[0].1["command"], "touch a.txt");
-        assert_eq!(uses(&parse("bg: sleep 9", &TOOLS))[0].1["run_in_background"], true);
+        assert_eq!(
+            uses(&parse("bg: sleep 9", &TOOLS))[0].1["run_in_background"],
+            true
+        );
         assert_eq!(uses(&parse("read notes.txt", &TOOLS))[0].0, "Read");
         assert_eq!(uses(&parse("write out.txt", &TOOLS))[0].0, "Write");
-        assert_eq!(uses(&parse("ask2", &TOOLS))[0].1["questions"].as_array().unwrap().len(), 2);
+        assert_eq!(
+            uses(&parse("ask2", &TOOLS))[0].1["questions"]
+                .as_array()
+                .unwrap()
+                .len(),
+            2
+        );
         assert_eq!(uses(&parse("plan", &TOOLS))[0].0, "ExitPlanMode");
         let task = parse("task: slow 8 x >> say d", &TOOLS);
         assert_eq!(uses(&task)[0].0, "Agent");
         assert_eq!(uses(&task)[0].1["prompt"], "slow 8 x ;; say d");
         assert_eq!(uses(&parse("task: say x", &["Task"]))[0].0, "Task");
         let two = parse("par: bash: a || bash: b", &TOOLS);
-        assert_eq!(uses(&two).iter().map(|(_, input)| &input["command"]).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(
+            uses(&two)
+                .iter()
+                .map(|(_, input)| &input["command"])
+                .collect::<Vec<_>>(),
+            ["a", "b"]
+        );
         let any = parse(r#"tool: Grep {"pattern":"x"}"#, &TOOLS);
         assert_eq!(uses(&any)[0], ("Grep", &json!({"pattern": "x"})));
     }
 
     #[test]
     fn the_steps_that_fail() {
-        assert_eq!(parse("error 500 x3", &TOOLS).failure, Some(Failure { status: 500, times: 3 }));
-        assert_eq!(parse("error 429", &TOOLS).failure, Some(Failure { status: 429, times: u32::MAX }));
+        assert_eq!(
+            parse("error 500 x3", &TOOLS).failure,
+            Some(Failure {
+                status: 500,
+                times: 3
+            })
+        );
+        assert_eq!(
+            parse("error 429", &TOOLS).failure,
+            Some(Failure {
+                status: 429,
+                times: u32::MAX
+            })
+        );
         assert!(parse("cut 2", &TOOLS).cut);
         assert_eq!(parse("max", &TOOLS).stop, "max_tokens");
-        assert_eq!((parse("refuse", &TOOLS).stop, parse("refuse", &TOOLS).blocks.len()), ("refusal", 0));
+        assert_eq!(
+            (
+                parse("refuse", &TOOLS).stop,
+                parse("refuse", &TOOLS).blocks.len()
+            ),
+            ("refusal", 0)
+        );
     }
 
     #[test]
@@ -506,7 +643,10 @@ mod tests {
         assert_eq!(text(&answer(bang).plan), "saw the output");
         let notice = json!([{"role": "user", "content": "bg: x"}, result("started"),
             {"role": "user", "content": "<task-notification>done</task-notification>"}]);
-        assert_eq!(text(&answer(notice).plan), "noticed the finished background task");
+        assert_eq!(
+            text(&answer(notice).plan),
+            "noticed the finished background task"
+        );
     }
 
     #[test]
@@ -516,9 +656,17 @@ mod tests {
         let decision = decide(&title, Duration::ZERO);
         assert_eq!(decision.kind, Kind::Helper);
         let filled: Value = serde_json::from_str(&text(&decision.plan)).unwrap();
-        assert_eq!(filled, json!({"title": "Lab session", "isNew": false, "kind": "a"}));
-        let compact = request(json!([{"role": "user", "content": "Create a detailed summary of the conversation"}]));
+        assert_eq!(
+            filled,
+            json!({"title": "Lab session", "isNew": false, "kind": "a"})
+        );
+        let compact = request(
+            json!([{"role": "user", "content": "Create a detailed summary of the conversation"}]),
+        );
         let decision = decide(&compact, Duration::from_secs(2));
-        assert_eq!((decision.kind, decision.plan.delay), (Kind::Compact, Duration::from_secs(2)));
+        assert_eq!(
+            (decision.kind, decision.plan.delay),
+            (Kind::Compact, Duration::from_secs(2))
+        );
     }
 }

@@ -21,7 +21,10 @@ use serde_json::Value;
 use crate::clock::wall_ns;
 
 /// How long a thread may go on after it was told to stop.
-const STOP_WITHIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+const STOP_WITHIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// One version of one file.
 #[derive(Clone, Debug)]
@@ -70,13 +73,23 @@ impl Sessions {
         inotify::add_watch(&fd, dir, what).with_context(|| format!("watch {}", dir.display()))?;
         let shared = Arc::new(Shared::default());
         let (state, dir) = (Arc::clone(&shared), dir.to_owned());
-        let thread = thread::Builder::new().name("sessions".into()).spawn(move || follow(&fd, &dir, &state))?;
-        Ok(Self { shared, thread: Some(thread) })
+        let thread = thread::Builder::new()
+            .name("sessions".into())
+            .spawn(move || follow(&fd, &dir, &state))?;
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
     }
 
     /// Everything written by `pid` so far, oldest first.
     pub fn of(&self, pid: u32) -> Vec<Write> {
-        self.shared.writes().iter().filter(|write| write.pid == pid).cloned().collect()
+        self.shared
+            .writes()
+            .iter()
+            .filter(|write| write.pid == pid)
+            .cloned()
+            .collect()
     }
 
     /// Every process that has ever had a file here.
@@ -96,7 +109,12 @@ impl Sessions {
                 return Some(found.clone());
             }
             let left = end.checked_duration_since(Instant::now())?;
-            writes = self.shared.grown.wait_timeout(writes, left).expect("no holder of the writes panics").0;
+            writes = self
+                .shared
+                .grown
+                .wait_timeout(writes, left)
+                .expect("no holder of the writes panics")
+                .0;
         }
     }
 }
@@ -132,17 +150,31 @@ fn follow(fd: &rustix::fd::OwnedFd, dir: &Path, shared: &Shared) {
             continue;
         }
         while let Ok(event) = events.next() {
-            let Some(name) = event.file_name().and_then(|name| name.to_str().ok()) else { continue };
-            let Some(pid) = name.strip_suffix(".json").and_then(|pid| pid.parse().ok()) else { continue };
+            let Some(name) = event.file_name().and_then(|name| name.to_str().ok()) else {
+                continue;
+            };
+            let Some(pid) = name.strip_suffix(".json").and_then(|pid| pid.parse().ok()) else {
+                continue;
+            };
             let path = dir.join(name);
             if event.events().contains(inotify::ReadFlags::DELETE) {
                 newest.remove(&path);
-                shared.record(Write { at_ns: wall_ns(), pid, value: None });
+                shared.record(Write {
+                    at_ns: wall_ns(),
+                    pid,
+                    value: None,
+                });
                 continue;
             }
-            let Some((at_ns, value)) = read(&path) else { continue };
+            let Some((at_ns, value)) = read(&path) else {
+                continue;
+            };
             if newest.insert(path, at_ns) != Some(at_ns) {
-                shared.record(Write { at_ns, pid, value: Some(value) });
+                shared.record(Write {
+                    at_ns,
+                    pid,
+                    value: Some(value),
+                });
             }
         }
     }
@@ -166,14 +198,28 @@ mod tests {
         let file = dir.path().join("41.json");
         fs::write(dir.path().join("41.abc.key"), "secret").unwrap();
         fs::write(&file, r#"{"pid":41}"#).unwrap();
-        let first = sessions.wait(Duration::from_secs(5), |write| write.pid == 41).unwrap();
+        let first = sessions
+            .wait(Duration::from_secs(5), |write| write.pid == 41)
+            .unwrap();
         assert_eq!(first.status(), None);
-        fs::write(&file, r#"{"status":"waiting","waitingFor":"permission prompt"}"#).unwrap();
-        let second = sessions.wait(Duration::from_secs(5), |write| write.status() == Some("waiting")).unwrap();
+        fs::write(
+            &file,
+            r#"{"status":"waiting","waitingFor":"permission prompt"}"#,
+        )
+        .unwrap();
+        let second = sessions
+            .wait(Duration::from_secs(5), |write| {
+                write.status() == Some("waiting")
+            })
+            .unwrap();
         assert_eq!(second.waiting_for(), Some("permission prompt"));
         assert!((wall_ns() - second.at_ns).abs() < 5_000_000_000);
         fs::remove_file(&file).unwrap();
-        assert!(sessions.wait(Duration::from_secs(5), |write| write.value.is_none()).is_some());
+        assert!(
+            sessions
+                .wait(Duration::from_secs(5), |write| write.value.is_none())
+                .is_some()
+        );
         assert_eq!(sessions.pids(), [41]);
     }
 }

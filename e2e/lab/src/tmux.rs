@@ -8,7 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use crate::clock::until;
+use crate::clock::{until, wall_ns};
+
+/// How long keys are given to work before they are pressed again, and how often they are.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+const PRESSES: usize = 10;
 
 /// The only pane of a session on a tmux server of ours.
 #[derive(Clone, Debug)]
@@ -20,7 +24,10 @@ pub struct Pane {
 impl Pane {
     /// Names a pane; starts nothing.
     pub fn new(socket: &Path, session: &str) -> Self {
-        Self { socket: socket.to_owned(), session: session.to_owned() }
+        Self {
+            socket: socket.to_owned(),
+            session: session.to_owned(),
+        }
     }
 
     /// Presses keys by their tmux names (`Enter`, `Escape`, `C-c`).
@@ -33,7 +40,11 @@ impl Pane {
 
     /// Types text, without Enter.
     pub fn text(&self, text: &str) -> anyhow::Result<()> {
-        run(&self.socket, &["send-keys", "-t", &self.target(), "-l", "--", text]).map(drop)
+        run(
+            &self.socket,
+            &["send-keys", "-t", &self.target(), "-l", "--", text],
+        )
+        .map(drop)
     }
 
     /// What is on the screen.
@@ -42,13 +53,23 @@ impl Pane {
     }
 
     /// Waits until the screen fits.
-    pub fn wait(&self, what: &str, deadline: Duration, fits: impl Fn(&str) -> bool) -> anyhow::Result<String> {
+    pub fn wait(
+        &self,
+        what: &str,
+        deadline: Duration,
+        fits: impl Fn(&str) -> bool,
+    ) -> anyhow::Result<String> {
         let mut last = String::new();
         let found = until(deadline, || {
             last = self.screen().unwrap_or_default();
             fits(&last).then(|| last.clone())
         });
-        found.with_context(|| format!("the screen of {} never showed {what}; it shows\n{last}", self.session))
+        found.with_context(|| {
+            format!(
+                "the screen of {} never showed {what}; it shows\n{last}",
+                self.session
+            )
+        })
     }
 
     /// Waits until the screen holds `text`.
@@ -56,9 +77,34 @@ impl Pane {
         self.wait(text, deadline, |screen| screen.contains(text))
     }
 
+    /// Presses keys that take `text` off the screen, again if need be: Claude disregards keys for a moment after it
+    /// has drawn a dialog. Returns when the keys that worked were pressed, unix ns.
+    pub fn press_away(&self, keys: &[&str], text: &str) -> anyhow::Result<i64> {
+        for _ in 0..PRESSES {
+            let at_ns = wall_ns();
+            self.keys(keys)?;
+            if until(AGAIN_AFTER, || {
+                (!self.screen().unwrap_or_default().contains(text)).then_some(())
+            })
+            .is_some()
+            {
+                return Ok(at_ns);
+            }
+        }
+        bail!(
+            "{keys:?} does not take {text:?} off the screen:\n{}",
+            self.screen()?
+        )
+    }
+
     /// The process of the pane: a shell, or Claude itself.
     pub fn pid(&self) -> anyhow::Result<i32> {
-        Ok(run(&self.socket, &["display-message", "-p", "-t", &self.target(), "#{pane_pid}"])?.trim().parse()?)
+        Ok(run(
+            &self.socket,
+            &["display-message", "-p", "-t", &self.target(), "#{pane_pid}"],
+        )?
+        .trim()
+        .parse()?)
     }
 
     fn target(&self) -> String {
@@ -78,7 +124,10 @@ pub fn run(socket: &Path, args: &[&str]) -> anyhow::Result<String> {
         .output()
         .context("start tmux")?;
     if !output.status.success() {
-        bail!("tmux {args:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!(
+            "tmux {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -20,8 +20,15 @@ fn main() -> anyhow::Result<()> {
     let mut line = json!({"port": fake.port(), "url": fake.url()});
     let home = seeded.then(|| Home::new(&fake.url())).transpose()?;
     if let Some(home) = &home {
-        let env: Map<String, Value> = home.env().into_iter().map(|(name, value)| (name, value.into())).collect();
-        let projects: Vec<_> = (1..).map(|number| home.project(number)).take_while(|dir| dir.is_dir()).collect();
+        let env: Map<String, Value> = home
+            .env()
+            .into_iter()
+            .map(|(name, value)| (name, value.into()))
+            .collect();
+        let projects: Vec<_> = (1..)
+            .map(|number| home.project(number))
+            .take_while(|dir| dir.is_dir())
+            .collect();
         line["root"] = json!(home.root());
         line["env"] = env.into();
         line["projects"] = json!(projects);
