@@ -1,6 +1,8 @@
 //! The lab itself: the real Claude Code in a plain tmux, without purplemux. When this fails, no other test of kind
 //! *real* says anything.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
