@@ -1,8 +1,12 @@
 //! What the page (and every program) is told over `/api/status`, and what it may say back. The TypeScript
 //! types of the page are generated from this file; nothing of it is spelled out twice.
 //!
-//! `ServerMsg` carries levels: a snapshot or the difference to what this viewer was last sent.
+//! `ServerMsg` carries levels: a snapshot or the difference to what this viewer was last sent. The order of
+//! items is no part of the message: tabs are ordered by their workspace.
 
+use std::collections::HashMap;
+
+use purplemux_core::view;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -292,4 +296,407 @@ pub enum ClientMsg {
     },
     /// Send me a snapshot.
     Resync,
+}
+
+/// What a viewer has, or should have, by reference.
+#[derive(Clone, Copy, Debug)]
+pub struct Level<'a> {
+    /// All rows.
+    pub items: &'a [Item],
+    /// All workspaces in order.
+    pub workspaces: &'a [Workspace],
+    /// All notices.
+    pub notices: &'a [String],
+}
+
+/// The parts of [`ServerMsg::Diff`] that say what changed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Changes {
+    /// Items that are new or changed.
+    pub set: Vec<Item>,
+    /// Ids of items that are gone.
+    pub gone: Vec<String>,
+    /// All workspaces, if anything about them changed.
+    pub workspaces: Option<Vec<Workspace>>,
+    /// All notices, if they changed.
+    pub notices: Option<Vec<String>>,
+}
+
+/// What must be sent to a viewer that was last sent `sent`, so that it has `now`; `None`: nothing.
+#[must_use]
+pub fn diff(sent: Level<'_>, now: Level<'_>) -> Option<Changes> {
+    let mut before: HashMap<&str, &Item> = by_id(sent.items);
+    let mut set = Vec::new();
+    for item in now.items {
+        if before.remove(item.id.as_str()) != Some(item) {
+            set.push(item.clone());
+        }
+    }
+    let mut gone: Vec<String> = before.into_keys().map(str::to_owned).collect();
+    gone.sort_unstable();
+    let changes = Changes {
+        set,
+        gone,
+        workspaces: (sent.workspaces != now.workspaces).then(|| now.workspaces.to_vec()),
+        notices: (sent.notices != now.notices).then(|| now.notices.to_vec()),
+    };
+    (changes != Changes::default()).then_some(changes)
+}
+
+fn by_id(items: &[Item]) -> HashMap<&str, &Item> {
+    items.iter().map(|item| (item.id.as_str(), item)).collect()
+}
+
+impl Changes {
+    /// Brings what a viewer has up to date, as every viewer does. New items go to the end.
+    pub fn apply(
+        self,
+        items: &mut Vec<Item>,
+        workspaces: &mut Vec<Workspace>,
+        notices: &mut Vec<String>,
+    ) {
+        items.retain(|item| !self.gone.contains(&item.id));
+        for item in self.set {
+            match items.iter_mut().find(|had| had.id == item.id) {
+                Some(had) => *had = item,
+                None => items.push(item),
+            }
+        }
+        if let Some(now) = self.workspaces {
+            *workspaces = now;
+        }
+        if let Some(now) = self.notices {
+            *notices = now;
+        }
+    }
+}
+
+/// The word for a badge.
+#[must_use]
+pub fn state(badge: &view::Badge) -> State {
+    match badge {
+        view::Badge::Idle => State::Idle,
+        view::Badge::Busy(_) => State::Busy,
+        view::Badge::NeedsInput(_) => State::NeedsInput,
+        view::Badge::Review(_) => State::Review,
+        view::Badge::Unknown => State::Unknown,
+    }
+}
+
+/// What core shows of a row. Branch, ports and the share of the context window are the server's to add.
+impl From<&view::Item> for Item {
+    fn from(item: &view::Item) -> Self {
+        let detail = item.badge.as_ref().map(detail).unwrap_or_default();
+        Self {
+            id: item.id.to_string(),
+            host: item.host.to_string(),
+            tab: item.tab.as_ref().map(ToString::to_string),
+            workspace: item.workspace.as_ref().map(ToString::to_string),
+            pid: item.agent.as_ref().map(|agent| agent.pid),
+            session_id: item.conversation.as_ref().map(ToString::to_string),
+            cwd: item.cwd.as_ref().map(ToString::to_string),
+            branch: None,
+            state: item.badge.as_ref().map(state),
+            since_ms: item.since.wall_ms,
+            tool: detail.tool.clone(),
+            detail: Detail {
+                label: item.label.as_ref().map(ToString::to_string),
+                ..detail
+            },
+            presence: item.presence.into(),
+            title: item.title.to_string(),
+            last_message: item.last_message.as_ref().map(ToString::to_string),
+            tokens: Tokens {
+                context: item.context_tokens,
+            },
+            context_pct: None,
+            ports: Vec::new(),
+            hooks: item.hooks,
+            attention: item.attention,
+            episode: item.episode.map(|episode| episode.0),
+        }
+    }
+}
+
+fn detail(badge: &view::Badge) -> Detail {
+    match badge {
+        view::Badge::Idle | view::Badge::Unknown => Detail::default(),
+        view::Badge::Busy(doing) => {
+            let (tool, arg) = match &doing.tool {
+                Some((tool, arg)) => (
+                    Some(tool.to_string()),
+                    arg.as_ref().map(ToString::to_string),
+                ),
+                None => (None, None),
+            };
+            // The one word for the row; what stops everything else comes first.
+            let word = if doing.compacting {
+                "compacting"
+            } else if doing.retrying {
+                "retrying"
+            } else if tool.is_some() {
+                "tool"
+            } else if doing.agents > 0 {
+                "subagents"
+            } else {
+                "thinking"
+            };
+            Detail {
+                doing: Some(word.to_owned()),
+                tool,
+                arg,
+                agents: (doing.agents > 0).then_some(doing.agents),
+                ..Detail::default()
+            }
+        }
+        view::Badge::NeedsInput(ask) => Detail {
+            tool: ask.tool.as_ref().map(ToString::to_string),
+            ask: Some(ask.into()),
+            ..Detail::default()
+        },
+        view::Badge::Review(outcome) => {
+            let word = match outcome.error {
+                Some(_) => "failed",
+                None => "finished",
+            };
+            Detail {
+                outcome: Some(word.to_owned()),
+                error: outcome.error.as_ref().map(ToString::to_string),
+                shells: (outcome.shells > 0).then_some(outcome.shells),
+                wakes_at_ms: outcome.wakes_at_ms,
+                ..Detail::default()
+            }
+        }
+    }
+}
+
+impl From<&view::Ask> for Ask {
+    fn from(ask: &view::Ask) -> Self {
+        Self {
+            id: ask.id,
+            kind: ask.kind.into(),
+            text: ask.text.as_deref().unwrap_or_default().to_owned(),
+            options: ask.options.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+impl From<view::AskKind> for AskKind {
+    fn from(kind: view::AskKind) -> Self {
+        match kind {
+            view::AskKind::Permission => Self::Permission,
+            view::AskKind::Question => Self::Question,
+            view::AskKind::Plan => Self::Plan,
+            view::AskKind::Form => Self::Form,
+            view::AskKind::Dialog => Self::Dialog,
+            view::AskKind::Startup => Self::Startup,
+        }
+    }
+}
+
+impl From<view::Presence> for Presence {
+    fn from(presence: view::Presence) -> Self {
+        match presence {
+            view::Presence::None => Self::None,
+            view::Presence::Starting => Self::Starting,
+            view::Presence::Running => Self::Running,
+            view::Presence::Suspended => Self::Suspended,
+            view::Presence::Elsewhere => Self::Elsewhere,
+            view::Presence::Gone => Self::Gone,
+        }
+    }
+}
+
+impl From<&view::WorkspaceView> for Workspace {
+    fn from(workspace: &view::WorkspaceView) -> Self {
+        Self {
+            id: workspace.id.to_string(),
+            name: workspace.name.to_string(),
+            dir: workspace.dir.to_string(),
+            tabs: workspace.tabs.iter().map(ToString::to_string).collect(),
+            state: workspace.badge.as_ref().map(state),
+            failed: matches!(&workspace.badge, Some(view::Badge::Review(outcome)) if outcome.error.is_some()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use purplemux_core::view::{Badge, Doing, Outcome};
+    use purplemux_core::{AgentKey, EpisodeId, HostId, Stamp, Time};
+
+    use super::*;
+
+    fn row(badge: Option<Badge>) -> Item {
+        Item::from(&view::Item {
+            id: Arc::from("tab-1"),
+            host: HostId::from("here"),
+            tab: Some("tab-1".into()),
+            workspace: Some("ws".into()),
+            agent: Some(AgentKey {
+                host: HostId::from("here"),
+                pid: 7,
+                start: 8,
+            }),
+            conversation: None,
+            cwd: Some(Arc::from("/home/dev")),
+            badge,
+            since: Stamp {
+                boot: Time::from_ms(5),
+                wall_ms: 1_796_029_162_252,
+            },
+            presence: view::Presence::Running,
+            title: Arc::from("proj"),
+            last_message: None,
+            label: Some(Arc::from("interrupted")),
+            context_tokens: Some(14_024),
+            hooks: true,
+            attention: false,
+            episode: Some(EpisodeId(3)),
+        })
+    }
+
+    #[test]
+    fn a_row_has_the_names_that_programs_read() {
+        let ask = view::Ask {
+            id: 9,
+            kind: view::AskKind::Permission,
+            text: Some(Arc::from("touch a.txt")),
+            tool: Some(Arc::from("Bash")),
+            options: vec![Arc::from("Yes")],
+        };
+        let json = serde_json::to_value(row(Some(Badge::NeedsInput(ask)))).expect("plain data");
+        assert_eq!(
+            json,
+            serde_json::json!({
+                "id": "tab-1", "host": "here", "tab": "tab-1", "workspace": "ws", "pid": 7,
+                "session_id": null, "cwd": "/home/dev", "branch": null, "state": "needs-input",
+                "since_ms": 1_796_029_162_252_i64,
+                "detail": {
+                    "tool": "Bash", "label": "interrupted",
+                    "ask": {"id": 9, "kind": "permission", "text": "touch a.txt", "options": ["Yes"]},
+                },
+                "presence": "running", "title": "proj", "last_message": null, "tool": "Bash",
+                "tokens": {"context": 14024}, "context_pct": null, "ports": [], "hooks": true,
+                "attention": false, "episode": 3,
+            })
+        );
+    }
+
+    #[test]
+    fn details_say_what_goes_on_inside_a_state() {
+        let busy = |doing| row(Some(Badge::Busy(doing))).detail;
+        assert_eq!(busy(Doing::default()).doing.as_deref(), Some("thinking"));
+        let tool = Doing {
+            tool: Some((Arc::from("Bash"), Some(Arc::from("sleep 9")))),
+            agents: 2,
+            ..Doing::default()
+        };
+        let detail = busy(tool.clone());
+        assert_eq!(detail.doing.as_deref(), Some("tool"));
+        assert_eq!(detail.arg.as_deref(), Some("sleep 9"));
+        assert_eq!(detail.agents, Some(2));
+        let compacting = Doing {
+            compacting: true,
+            ..tool
+        };
+        assert_eq!(busy(compacting).doing.as_deref(), Some("compacting"));
+        let failed = row(Some(Badge::Review(Outcome {
+            error: Some(Arc::from("rate_limit")),
+            shells: 1,
+            wakes_at_ms: None,
+        })));
+        assert_eq!(failed.detail.outcome.as_deref(), Some("failed"));
+        assert_eq!(failed.detail.error.as_deref(), Some("rate_limit"));
+        assert_eq!(failed.detail.shells, Some(1));
+        assert_eq!(row(None).state, None);
+    }
+
+    #[test]
+    fn messages_are_tagged_and_survive_both_ways() {
+        let hello = r#"{"type":"hello","secret":"s"}"#;
+        assert_eq!(
+            serde_json::from_str::<ClientMsg>(hello).expect("a hello"),
+            ClientMsg::Hello { secret: "s".into() }
+        );
+        let diff = ServerMsg::Diff {
+            epoch: "e".into(),
+            rev: 2,
+            now_ms: 3,
+            set: vec![row(None)],
+            gone: vec!["x".into()],
+            workspaces: None,
+            notices: None,
+        };
+        let json = serde_json::to_string(&diff).expect("plain data");
+        assert!(
+            json.starts_with(r#"{"type":"diff","epoch":"e","rev":2"#),
+            "{json}"
+        );
+        assert!(!json.contains("workspaces"), "{json}");
+        assert_eq!(
+            serde_json::from_str::<ServerMsg>(&json).expect("our own"),
+            diff
+        );
+    }
+
+    fn items() -> impl Strategy<Value = Vec<Item>> {
+        let word = prop_oneof![
+            Just(None),
+            Just(Some(Badge::Idle)),
+            Just(Some(Badge::Busy(Doing::default()))),
+            Just(Some(Badge::Unknown)),
+        ];
+        prop::collection::btree_map("[a-f]", (word, 0i64..3), 0..6).prop_map(|rows| {
+            rows.into_iter()
+                .map(|(id, (badge, since_ms))| Item {
+                    id,
+                    since_ms,
+                    ..row(badge)
+                })
+                .collect()
+        })
+    }
+
+    fn workspaces() -> impl Strategy<Value = Vec<Workspace>> {
+        let one = prop::collection::vec("[a-f]", 0..3).prop_map(|tabs| Workspace {
+            id: "ws".into(),
+            name: "Default".into(),
+            dir: "/".into(),
+            tabs,
+            state: None,
+            failed: false,
+        });
+        prop::collection::vec(one, 0..2)
+    }
+
+    fn sorted(mut items: Vec<Item>) -> Vec<Item> {
+        items.sort_by(|a, b| a.id.cmp(&b.id));
+        items
+    }
+
+    proptest! {
+        #[test]
+        fn apply_of_diff_is_now(
+            a in (items(), workspaces(), prop::collection::vec("[xy]", 0..2)),
+            b in (items(), workspaces(), prop::collection::vec("[xy]", 0..2)),
+        ) {
+            let level = |of: &(Vec<Item>, Vec<Workspace>, Vec<String>)| of.clone();
+            let (mut had, mut had_workspaces, mut had_notices) = level(&a);
+            let from = Level { items: &a.0, workspaces: &a.1, notices: &a.2 };
+            let to = Level { items: &b.0, workspaces: &b.1, notices: &b.2 };
+            let changes = diff(from, to);
+            prop_assert_eq!(changes.is_none(), a == b);
+            if let Some(changes) = changes {
+                changes.apply(&mut had, &mut had_workspaces, &mut had_notices);
+            }
+            prop_assert_eq!(sorted(had), b.0.clone());
+            prop_assert_eq!(had_workspaces, b.1.clone());
+            prop_assert_eq!(had_notices, b.2.clone());
+            prop_assert!(diff(to, to).is_none());
+        }
+    }
 }
