@@ -1,0 +1,575 @@
+//! `purplemux.db` (SQLite, WAL): workspaces, tabs, logins and login codes, settings, and the badges that
+//! must outlive a restart. One thread owns the connection; everybody else holds a [`Store`] and asks.
+//!
+//! It never keeps a secret in the clear (only SHA-256 of codes, cookies and secrets comes in), and never
+//! throws a damaged database away: it is set aside with a sentence that says where.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow};
+use futures_util::future::BoxFuture;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite_migration::{M, Migrations};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::effects::persist::Keep;
+
+/// Questions that may wait for the writer: at 20 µs each, a full queue is 20 ms of work; more is backpressure.
+const QUEUE: usize = 1024;
+
+/// Every version the schema ever had, oldest first; only ever appended to.
+const MIGRATIONS: &[M<'_>] = &[M::up(
+    "CREATE TABLE workspaces (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, dir TEXT NOT NULL, position INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE tabs (
+        id TEXT PRIMARY KEY,
+        workspace TEXT NOT NULL REFERENCES workspaces(id),
+        name TEXT, cwd TEXT NOT NULL, kind TEXT NOT NULL, position INTEGER NOT NULL,
+        ended INTEGER NOT NULL DEFAULT 0, created_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE logins (
+        id TEXT PRIMARY KEY, authority TEXT NOT NULL,
+        cookie_hash BLOB NOT NULL, secret_hash BLOB NOT NULL, created_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE login_codes (hash BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) STRICT;
+    CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+    CREATE TABLE badges (agent TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;",
+)];
+
+/// A workspace as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceRow {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Its default directory.
+    pub dir: String,
+}
+
+/// A tab as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TabRow {
+    /// Its id, also its tmux session's name.
+    pub id: String,
+    /// Its workspace.
+    pub workspace: String,
+    /// The name the person gave it.
+    pub name: Option<String>,
+    /// The directory it was opened in.
+    pub cwd: String,
+    /// `terminal` or `claude-code`.
+    pub kind: String,
+    /// Its tmux session has ended.
+    pub ended: bool,
+    /// When it was made, unix ms.
+    pub created_ms: i64,
+}
+
+/// A login: only hashes of what the browser holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoginRow {
+    /// Its id; not secret.
+    pub id: String,
+    /// The authority (host and port) it was made for.
+    pub authority: String,
+    /// SHA-256 of the cookie's secret half.
+    pub cookie_hash: Vec<u8>,
+    /// SHA-256 of the secret in the page's localStorage.
+    pub secret_hash: Vec<u8>,
+    /// When it was made, unix ms.
+    pub created_ms: i64,
+}
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// The way to the database's thread. Cheap to clone; the thread ends with the last of them.
+#[derive(Clone, Debug)]
+pub struct Store {
+    jobs: mpsc::Sender<Job>,
+}
+
+/// An opened store, and what the person has to know about how it was opened.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Store,
+    /// A damaged database was set aside; says where.
+    pub notice: Option<String>,
+}
+
+/// Opens the database, making or upgrading it, and starts its thread.
+///
+/// # Errors
+/// The file can't be made or a damaged one can't be set aside, or it was written by a newer version.
+pub fn open(path: &Path, now_ms: i64) -> Result<Opened> {
+    let (connection, notice) = match connect(path) {
+        Ok(connection) => (connection, None),
+        Err(error) if is_damage(&error) => {
+            let aside = set_aside(path, now_ms)?;
+            let notice = format!(
+                "The database was damaged ({error:#}) and has been set aside as {}; layout and sign-ins begin anew.",
+                aside.display()
+            );
+            (connect(path)?, Some(notice))
+        }
+        Err(error) => return Err(error),
+    };
+    let (jobs, mut inbox) = mpsc::channel::<Job>(QUEUE);
+    std::thread::Builder::new()
+        .name("store".to_owned())
+        .spawn(move || {
+            let mut connection = connection;
+            while let Some(job) = inbox.blocking_recv() {
+                job(&mut connection);
+            }
+        })
+        .context("Can't start the database's thread")?;
+    Ok(Opened {
+        store: Store { jobs },
+        notice,
+    })
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    // SQLite makes its -wal and -shm files with the permissions of the database, so this one decides all three.
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .with_context(|| format!("Can't open {}", path.display()))?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))
+        .with_context(|| format!("Can't close {} to other users", path.display()))?;
+    drop(file);
+    let mut connection =
+        Connection::open(path).with_context(|| format!("Can't open {}", path.display()))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(anyhow!(rusqlite::Error::SqliteFailure(
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+            Some(verdict),
+        )));
+    }
+    Migrations::from_slice(MIGRATIONS)
+        .to_latest(&mut connection)
+        .context("Can't bring the database to this version's layout")?;
+    Ok(connection)
+}
+
+fn is_damage(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<rusqlite::Error>())
+        .filter_map(rusqlite::Error::sqlite_error_code)
+        .any(|code| {
+            matches!(
+                code,
+                rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
+            )
+        })
+}
+
+fn set_aside(path: &Path, now_ms: i64) -> Result<PathBuf> {
+    let named = |path: &Path, suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let aside = named(path, &format!(".damaged-{now_ms}"));
+    fs::rename(path, &aside)
+        .with_context(|| format!("Can't set the damaged {} aside", path.display()))?;
+    for suffix in ["-wal", "-shm"] {
+        let beside = named(path, suffix);
+        match fs::rename(&beside, named(&aside, suffix)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("Can't set the damaged {} aside", beside.display()));
+            }
+        }
+    }
+    Ok(aside)
+}
+
+impl Store {
+    /// Runs `job` on the database's thread and waits for its answer.
+    async fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (answer, wait) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            // Nobody waits any more: the work itself is done, only its answer is not wanted.
+            drop(answer.send(job(connection)));
+        });
+        self.jobs
+            .send(job)
+            .await
+            .map_err(|_| anyhow!("the database's thread has ended"))?;
+        Ok(wait.await.context("the database's thread has ended")??)
+    }
+
+    /// All workspaces in order.
+    ///
+    /// # Errors
+    /// As for every question here: the database can't be read or written.
+    pub async fn workspaces(&self) -> Result<Vec<WorkspaceRow>> {
+        self.ask(|c| {
+            c.prepare_cached("SELECT id, name, dir FROM workspaces ORDER BY position, id")?
+                .query_map([], |row| {
+                    Ok(WorkspaceRow {
+                        id: row.get(0)?,
+                        name: row.get(1)?,
+                        dir: row.get(2)?,
+                    })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    /// Adds a workspace at the end.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn add_workspace(&self, row: WorkspaceRow) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "INSERT INTO workspaces (id, name, dir, position)
+                 VALUES (?1, ?2, ?3, (SELECT coalesce(max(position), 0) + 1 FROM workspaces))",
+                params![row.id, row.name, row.dir],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// All tabs in order.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn tabs(&self) -> Result<Vec<TabRow>> {
+        self.ask(|c| {
+            c.prepare_cached(
+                "SELECT id, workspace, name, cwd, kind, ended, created_ms FROM tabs ORDER BY position, id",
+            )?
+            .query_map([], |row| {
+                Ok(TabRow {
+                    id: row.get(0)?,
+                    workspace: row.get(1)?,
+                    name: row.get(2)?,
+                    cwd: row.get(3)?,
+                    kind: row.get(4)?,
+                    ended: row.get(5)?,
+                    created_ms: row.get(6)?,
+                })
+            })?
+            .collect()
+        })
+        .await
+    }
+
+    /// Adds a tab at the end of its workspace.
+    ///
+    /// # Errors
+    /// The database can't be written, or the workspace is not in it.
+    pub async fn add_tab(&self, row: TabRow) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "INSERT INTO tabs (id, workspace, name, cwd, kind, ended, created_ms, position)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT coalesce(max(position), 0) + 1 FROM tabs))",
+                params![row.id, row.workspace, row.name, row.cwd, row.kind, row.ended, row.created_ms],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Changes a tab's name.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn rename_tab(&self, id: String, name: Option<String>) -> Result<()> {
+        self.ask(move |c| {
+            c.execute("UPDATE tabs SET name = ?2 WHERE id = ?1", params![id, name])
+                .map(drop)
+        })
+        .await
+    }
+
+    /// Notes whether a tab's tmux session has ended.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn mark_tab(&self, id: String, ended: bool) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "UPDATE tabs SET ended = ?2 WHERE id = ?1",
+                params![id, ended],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Removes a tab.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn remove_tab(&self, id: String) -> Result<()> {
+        self.ask(move |c| c.execute("DELETE FROM tabs WHERE id = ?1", [id]).map(drop))
+            .await
+    }
+
+    /// All logins.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn logins(&self) -> Result<Vec<LoginRow>> {
+        self.ask(|c| {
+            c.prepare_cached(
+                "SELECT id, authority, cookie_hash, secret_hash, created_ms FROM logins",
+            )?
+            .query_map([], |row| {
+                Ok(LoginRow {
+                    id: row.get(0)?,
+                    authority: row.get(1)?,
+                    cookie_hash: row.get(2)?,
+                    secret_hash: row.get(3)?,
+                    created_ms: row.get(4)?,
+                })
+            })?
+            .collect()
+        })
+        .await
+    }
+
+    /// Adds a login.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn add_login(&self, row: LoginRow) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "INSERT INTO logins (id, authority, cookie_hash, secret_hash, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![row.id, row.authority, row.cookie_hash, row.secret_hash, row.created_ms],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Removes a login.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn remove_login(&self, id: String) -> Result<()> {
+        self.ask(move |c| {
+            c.execute("DELETE FROM logins WHERE id = ?1", [id])
+                .map(drop)
+        })
+        .await
+    }
+
+    /// Keeps a login code's hash until it is used or `expires_ms` has passed.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn add_login_code(&self, hash: Vec<u8>, expires_ms: i64, now_ms: i64) -> Result<()> {
+        self.ask(move |c| {
+            let tx = c.transaction()?;
+            tx.execute("DELETE FROM login_codes WHERE expires_ms <= ?1", [now_ms])?;
+            tx.execute(
+                "INSERT INTO login_codes (hash, expires_ms) VALUES (?1, ?2)",
+                params![hash, expires_ms],
+            )?;
+            tx.commit()
+        })
+        .await
+    }
+
+    /// Uses a login code up: true exactly once for a code that was minted and has not expired.
+    ///
+    /// # Errors
+    /// The database can't be written; the code is then not used up.
+    pub async fn use_login_code(&self, hash: Vec<u8>, now_ms: i64) -> Result<bool> {
+        // The lookup is by hash, so its timing says nothing about the code itself.
+        self.ask(move |c| {
+            let expires: Option<i64> = c
+                .query_row(
+                    "DELETE FROM login_codes WHERE hash = ?1 RETURNING expires_ms",
+                    [hash],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            Ok(expires.is_some_and(|expires_ms| now_ms < expires_ms))
+        })
+        .await
+    }
+
+    /// A setting's value, as it was put.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn setting(&self, key: &'static str) -> Result<Option<String>> {
+        self.ask(move |c| {
+            c.query_row("SELECT value FROM settings WHERE key = ?1", [key], |row| {
+                row.get(0)
+            })
+            .optional()
+        })
+        .await
+    }
+
+    /// Puts a setting.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn set_setting(&self, key: &'static str, value: String) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "INSERT INTO settings (key, value) VALUES (?1, ?2)
+                 ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                params![key, value],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// What was kept of the agents, by key.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn badges(&self) -> Result<Vec<(String, String)>> {
+        self.ask(|c| {
+            c.prepare_cached("SELECT agent, value FROM badges ORDER BY agent")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect()
+        })
+        .await
+    }
+}
+
+impl Keep for Store {
+    fn persist(&self, agent: String, value: String) -> BoxFuture<'static, Result<()>> {
+        let store = self.clone();
+        Box::pin(async move {
+            store
+                .ask(move |c| {
+                    c.execute(
+                        "INSERT INTO badges (agent, value) VALUES (?1, ?2)
+                         ON CONFLICT (agent) DO UPDATE SET value = excluded.value",
+                        params![agent, value],
+                    )
+                    .map(drop)
+                })
+                .await
+        })
+    }
+
+    fn forget(&self, agent: String) -> BoxFuture<'static, Result<()>> {
+        let store = self.clone();
+        Box::pin(async move {
+            store
+                .ask(move |c| {
+                    c.execute("DELETE FROM badges WHERE agent = ?1", [agent])
+                        .map(drop)
+                })
+                .await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::MetadataExt as _;
+
+    fn fresh() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("purplemux.db");
+        (dir, path)
+    }
+
+    #[test]
+    fn migrations_are_valid() {
+        Migrations::from_slice(MIGRATIONS).validate().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_code_works_once_and_not_after_its_time() {
+        let (_dir, path) = fresh();
+        let store = open(&path, 0).unwrap().store;
+        store.add_login_code(vec![1], 600_000, 0).await.unwrap();
+        assert!(!store.use_login_code(vec![2], 1).await.unwrap());
+        assert!(store.use_login_code(vec![1], 599_999).await.unwrap());
+        assert!(!store.use_login_code(vec![1], 1).await.unwrap());
+        store.add_login_code(vec![3], 600_000, 0).await.unwrap();
+        assert!(!store.use_login_code(vec![3], 600_000).await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_was_kept_is_there_after_a_reopening() {
+        let (_dir, path) = fresh();
+        let workspace = WorkspaceRow {
+            id: "w".into(),
+            name: "main".into(),
+            dir: "/".into(),
+        };
+        let tab = TabRow {
+            id: "t-1".into(),
+            workspace: "w".into(),
+            name: None,
+            cwd: "/".into(),
+            kind: "terminal".into(),
+            ended: false,
+            created_ms: 5,
+        };
+        let store = open(&path, 0).unwrap().store;
+        store.add_workspace(workspace.clone()).await.unwrap();
+        store.add_tab(tab.clone()).await.unwrap();
+        store.persist("a".into(), "1".into()).await.unwrap();
+        store.persist("a".into(), "2".into()).await.unwrap();
+        drop(store);
+        let opened = open(&path, 0).unwrap();
+        assert_eq!(opened.notice, None);
+        assert_eq!(opened.store.workspaces().await.unwrap(), [workspace]);
+        assert_eq!(opened.store.tabs().await.unwrap(), [tab]);
+        let badges = opened.store.badges().await.unwrap();
+        assert_eq!(badges, [("a".to_owned(), "2".to_owned())]);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_database_is_set_aside_and_a_new_one_works() {
+        let (dir, path) = fresh();
+        fs::write(&path, vec![b'x'; 8192]).unwrap();
+        let opened = open(&path, 77).unwrap();
+        let notice = opened.notice.unwrap();
+        assert!(notice.contains("purplemux.db.damaged-77"), "{notice}");
+        assert!(dir.path().join("purplemux.db.damaged-77").exists());
+        assert!(opened.store.tabs().await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn all_its_files_are_private() {
+        let (dir, path) = fresh();
+        let store = open(&path, 0).unwrap().store;
+        store.set_setting("k", "v".into()).await.unwrap();
+        assert_eq!(store.setting("k").await.unwrap().as_deref(), Some("v"));
+        for entry in fs::read_dir(dir.path()).unwrap() {
+            let meta = entry.unwrap().metadata().unwrap();
+            assert_eq!(meta.mode() & 0o777, 0o600);
+        }
+    }
+}
