@@ -8,6 +8,16 @@ pub mod hooks;
 pub mod ingest;
 pub mod tmux;
 
+pub mod tabs;
+
+pub mod pane;
+
+pub mod web;
+
+pub mod store;
+
+pub mod home;
+
 pub mod cmd;
 
 pub mod clock;

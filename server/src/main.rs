@@ -3,10 +3,12 @@
 
 use std::process::ExitCode;
 
+use clap::Parser as _;
+
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(code) = purplemux::cmd::hook::run(&arguments) {
         return code;
     }
-    ExitCode::SUCCESS
+    purplemux::cmd::run(purplemux::cmd::Cli::parse())
 }

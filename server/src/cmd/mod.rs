@@ -1,3 +1,117 @@
-//! The commands of the binary, one file each.
+//! The commands of the binary, one file each, and what they share: the command line, the exit codes.
 
 pub mod hook;
+
+pub mod login;
+pub mod serve;
+pub mod status;
+pub mod tab;
+pub mod workspace;
+
+pub mod client;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+use crate::home::Home;
+use client::NotRunning;
+
+/// Done.
+pub const DONE: u8 = 0;
+/// Failed; the reason is on standard error.
+pub const FAILED: u8 = 1;
+/// The command line makes no sense (clap uses the same).
+pub const USAGE: u8 = 2;
+/// No server runs in this home.
+pub const NOT_RUNNING: u8 = 3;
+
+/// Keeps your terminals alive and shows what every Claude Code session is doing.
+#[derive(Debug, Parser)]
+#[command(
+    name = "purplemux",
+    version,
+    args_conflicts_with_subcommands = true,
+    after_help = "Without a command: serve."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: serve::Options,
+}
+
+/// Where and how, for every command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct Common {
+    /// The home directory (default: $PURPLEMUX_HOME, else ~/.purplemux)
+    #[arg(long, value_name = "DIR")]
+    pub home: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Common {
+    /// The home that is meant.
+    ///
+    /// # Errors
+    /// None can be told.
+    pub fn home(&self) -> Result<Home> {
+        match &self.home {
+            Some(dir) => Home::at(dir),
+            None => Home::locate(),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the server
+    Serve(serve::Options),
+    /// Print a sign-in link for the running server
+    Login(login::Options),
+    /// Show every session and its badge
+    Status(status::Options),
+    /// List, create, type into and close tabs
+    Tab(tab::Options),
+    /// List workspaces
+    Workspace(workspace::Options),
+    /// List workspaces
+    #[command(hide = true)]
+    Workspaces(Common),
+}
+
+/// Runs what the command line says.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let done = match cli.command {
+        None => serve::run(&cli.serve),
+        Some(Command::Serve(options)) => serve::run(&options),
+        Some(Command::Login(options)) => login::run(&options),
+        Some(Command::Status(options)) => status::run(&options),
+        Some(Command::Tab(options)) => tab::run(&options),
+        Some(Command::Workspace(options)) => workspace::run(&options),
+        Some(Command::Workspaces(common)) => workspace::list(&common),
+    };
+    match done {
+        Ok(()) => ExitCode::from(DONE),
+        Err(error) => {
+            eprintln!("purplemux: {error:#}");
+            ExitCode::from(if error.is::<NotRunning>() {
+                NOT_RUNNING
+            } else if error.is::<Usage>() {
+                USAGE
+            } else {
+                FAILED
+            })
+        }
+    }
+}
+
+/// What was asked for makes no sense; the sentence says what would.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);

@@ -1,0 +1,194 @@
+//! How the commands talk to the running server: HTTP and WebSocket over its unix socket. They know no
+//! database, no tmux and no Claude; what they print is what the server says.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use axum::body::Bytes;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt as _, Full};
+use hyper_util::rt::TokioIo;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio_tungstenite::WebSocketStream;
+
+use crate::home::Home;
+
+/// No server answers in this home (exit code 3).
+#[derive(Debug, thiserror::Error)]
+#[error("No purplemux server is running in {home}; start one with `purplemux`.")]
+pub struct NotRunning {
+    home: String,
+}
+
+/// The server of one home.
+#[derive(Clone, Debug)]
+pub struct Client {
+    home: String,
+    socket: PathBuf,
+}
+
+impl Client {
+    /// Knows where the server would be; connects to nothing yet.
+    #[must_use]
+    pub fn new(home: &Home) -> Self {
+        Self {
+            home: home.dir().display().to_string(),
+            socket: home.socket_to_reach(),
+        }
+    }
+
+    async fn connect(&self) -> Result<UnixStream> {
+        match UnixStream::connect(&self.socket).await {
+            Ok(stream) => Ok(stream),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused
+                ) =>
+            {
+                Err(NotRunning {
+                    home: self.home.clone(),
+                }
+                .into())
+            }
+            Err(error) => Err(error)
+                .with_context(|| format!("Can't reach the server at {}", self.socket.display())),
+        }
+    }
+
+    /// One request; its answer as JSON (`null` for none).
+    ///
+    /// # Errors
+    /// No server runs, or it refused: the error is then its own sentence.
+    pub async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {
+        let stream = self.connect().await?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .context("The server does not speak HTTP")?;
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header(header::HOST, "purplemux")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(Bytes::from(
+                body.map(|body| body.to_string()).unwrap_or_default(),
+            )))
+            .context("That can't be asked")?;
+        let exchange = async {
+            let response = sender.send_request(request).await?;
+            let status = response.status();
+            let bytes = response.into_body().collect().await?.to_bytes();
+            hyper::Result::Ok((status, bytes))
+        };
+        // The connection's own task: polled beside the exchange, done when it is.
+        let (status, bytes) = tokio::select! {
+            done = exchange => done.context("The server broke off")?,
+            ended = connection => {
+                ended.context("The server broke off")?;
+                bail!("The server broke off");
+            }
+        };
+        answer(status, &bytes)
+    }
+
+    /// As [`Self::ask`], for a known form.
+    ///
+    /// # Errors
+    /// As there, or the answer has another form (a server of another version).
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        let value = self.ask(Method::GET, path, None).await?;
+        serde_json::from_value(value)
+            .context("The server answers in another form; is it another version of purplemux?")
+    }
+
+    /// The status stream.
+    ///
+    /// # Errors
+    /// No server runs, or it refused.
+    pub async fn status(&self) -> Result<WebSocketStream<UnixStream>> {
+        let stream = self.connect().await?;
+        let (socket, _) = tokio_tungstenite::client_async("ws://purplemux/api/status", stream)
+            .await
+            .context("The server refused the status stream")?;
+        Ok(socket)
+    }
+}
+
+fn answer(status: StatusCode, bytes: &[u8]) -> Result<Value> {
+    if status.is_success() {
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        return serde_json::from_slice(bytes).context("The server answers something odd");
+    }
+    let said: Option<Value> = serde_json::from_slice(bytes).ok();
+    match said.as_ref().and_then(|said| said["error"].as_str()) {
+        Some(why) => bail!("{why}"),
+        None => bail!("The server refused ({status})."),
+    }
+}
+
+/// Runs one command's talk with the server.
+///
+/// # Errors
+/// The command's own.
+pub fn block_on<T>(talk: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("Can't start")?
+        .block_on(talk)
+}
+
+/// Prints one line at once, also into a pipe. A reader that has left ends the command quietly.
+///
+/// # Errors
+/// Standard output can't be written.
+pub fn print(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => Err(error).context("Can't write to standard output"),
+    }
+}
+
+/// Text that came from elsewhere, safe to print on a terminal: one line, no control characters, none that
+/// turn the reading direction.
+#[must_use]
+pub fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .filter(|c| {
+            !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+        })
+        .collect()
+}
+
+/// Rows of cells as aligned columns; the last column is not padded.
+#[must_use]
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .filter_map(|row| row.get(column))
+            .map(|cell| cell.chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    rows.iter()
+        .map(|row| {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&widths)
+                .map(|(cell, width)| format!("{cell:<width$}"))
+                .collect();
+            cells.join("  ").trim_end().to_owned()
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}

@@ -1,0 +1,215 @@
+//! `purplemux tab`: list, create, type into and close tabs of the running server.
+
+use anyhow::Result;
+use http::Method;
+use purplemux_wire::browser::Item;
+use serde_json::{Value, json};
+
+use super::client::{Client, block_on, plain, print, table};
+use super::{Common, Usage, status};
+use crate::tabs::{Kind, NewTab};
+
+/// Its options.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List tabs
+    List {
+        /// Only of this workspace (id or name)
+        #[arg(short, long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Open a tab
+    Create {
+        /// In this workspace (id or name)
+        #[arg(short, long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        /// Its name
+        #[arg(short, long)]
+        name: Option<String>,
+        /// What it runs
+        #[arg(short = 't', long = "type", value_enum, default_value_t)]
+        kind: Kind,
+        /// The directory it starts in
+        #[arg(long, value_name = "DIR")]
+        cwd: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Type text into a tab, then Enter
+    Send {
+        /// The tab's id
+        tab: String,
+        /// What to type; several words are joined by spaces
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Accepted for the sake of older scripts; ids are unique over all workspaces
+        #[arg(short, long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        /// Leave out the Enter
+        #[arg(long)]
+        no_enter: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Close a tab and end everything in it
+    Close {
+        /// The tab's id
+        tab: String,
+        /// Accepted for the sake of older scripts; ids are unique over all workspaces
+        #[arg(short, long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        /// Also while Claude runs in it
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        common: Common,
+    },
+}
+
+/// Runs it.
+///
+/// # Errors
+/// No server runs, or it refused.
+pub fn run(options: &Options) -> Result<()> {
+    match &options.action {
+        Action::List { workspace, common } => list(workspace.as_deref(), common),
+        Action::Create {
+            workspace,
+            name,
+            kind,
+            cwd,
+            common,
+        } => {
+            let new = NewTab {
+                workspace: workspace.clone(),
+                name: name.clone(),
+                kind: *kind,
+                cwd: cwd.as_deref().map(absolute).transpose()?,
+            };
+            create(&new, common)
+        }
+        Action::Send {
+            tab,
+            text,
+            no_enter,
+            common,
+            workspace: _,
+        } => {
+            let body = json!({ "text": text.join(" "), "enter": !no_enter });
+            act(
+                common,
+                Method::POST,
+                &format!("/api/tabs/{}/send", id(tab)?),
+                Some(body),
+            )
+        }
+        Action::Close {
+            tab,
+            force,
+            common,
+            workspace: _,
+        } => {
+            let force = if *force { "?force=1" } else { "" };
+            act(
+                common,
+                Method::DELETE,
+                &format!("/api/tabs/{}{force}", id(tab)?),
+                None,
+            )
+        }
+    }
+}
+
+fn list(workspace: Option<&str>, common: &Common) -> Result<()> {
+    let client = Client::new(&common.home()?);
+    let (items, workspaces): (Vec<Item>, Vec<Value>) = block_on(async {
+        Ok((
+            client.get("/api/tabs").await?,
+            client.get("/api/workspaces").await?,
+        ))
+    })?;
+    let wanted = match workspace {
+        None => None,
+        Some(wanted) => Some(
+            workspaces
+                .iter()
+                .find(|w| w["id"] == wanted || w["name"] == wanted)
+                .and_then(|w| w["id"].as_str())
+                .ok_or_else(|| {
+                    anyhow::anyhow!(
+                        "There is no workspace {wanted:?}; `purplemux workspace list` shows them."
+                    )
+                })?,
+        ),
+    };
+    let items: Vec<Item> = items
+        .into_iter()
+        .filter(|item| wanted.is_none() || item.workspace.as_deref() == wanted)
+        .collect();
+    if common.json {
+        return print(&serde_json::to_string(&items)?);
+    }
+    let mut cells = vec![
+        ["TAB", "STATE", "TITLE", "DIRECTORY"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    cells.extend(items.iter().map(|item| {
+        vec![
+            item.id.clone(),
+            status::state(item).to_owned(),
+            plain(&item.title),
+            plain(item.cwd.as_deref().unwrap_or_default()),
+        ]
+    }));
+    print(&table(&cells))
+}
+
+fn create(new: &NewTab, common: &Common) -> Result<()> {
+    let client = Client::new(&common.home()?);
+    let body = serde_json::to_value(new)?;
+    let made = block_on(client.ask(Method::POST, "/api/tabs", Some(body)))?;
+    if common.json {
+        print(&made.to_string())
+    } else {
+        print(made["tab"].as_str().unwrap_or_default())
+    }
+}
+
+/// Does what answers nothing; with `--json` that is said as JSON too.
+fn act(common: &Common, method: Method, path: &str, body: Option<Value>) -> Result<()> {
+    let client = Client::new(&common.home()?);
+    block_on(client.ask(method, path, body))?;
+    if common.json {
+        print(&json!({ "ok": true }).to_string())?;
+    }
+    Ok(())
+}
+
+/// A tab's id as part of a path.
+fn id(tab: &str) -> Result<&str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if !tab.is_empty() && tab.chars().all(plain) {
+        return Ok(tab);
+    }
+    Err(Usage(format!(
+        "{tab:?} is no tab's id; `purplemux tab list` shows them."
+    ))
+    .into())
+}
+
+/// A directory as it is meant where the command is typed; `~` is left to the server.
+fn absolute(dir: &str) -> Result<String> {
+    if dir.starts_with('~') {
+        return Ok(dir.to_owned());
+    }
+    Ok(std::path::absolute(dir)?.to_string_lossy().into_owned())
+}

@@ -1,0 +1,353 @@
+//! The REST routes. Each takes one request, asks the owner of what it is about, and answers; none keeps
+//! anything itself.
+
+use std::sync::Arc;
+
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::response::{AppendHeaders, IntoResponse, Response};
+use axum::{Extension, Json};
+use http::{StatusCode, header};
+use purplemux_wire::browser::{Item, Workspace};
+use serde::{Deserialize, Serialize};
+
+use super::auth::Denied;
+use super::{App, Caller, Input, Problem, SentTo, Shared};
+use crate::clock;
+use crate::hub::Snapshot;
+use crate::tabs::{NewTab, Refusal};
+
+/// The largest text typed into a tab by a program, with room for its JSON: the paste of 1 MB that a browser
+/// may make as well.
+pub const SEND_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// What `GET /api/health` says.
+#[derive(Debug, Serialize)]
+pub struct Health {
+    app: &'static str,
+    version: &'static str,
+}
+
+/// `GET /api/health`.
+pub async fn health() -> Json<Health> {
+    Json(Health {
+        app: "purplemux",
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// Body of `POST /api/login`.
+#[derive(Debug, Deserialize)]
+pub struct LoginCode {
+    code: String,
+}
+
+/// `POST /api/login`: trades a code for a cookie and a secret.
+///
+/// # Errors
+/// 401 for a code that is not good, 429 for too many of those.
+pub async fn login(
+    State(app): Shared,
+    sent_to: Option<Extension<SentTo>>,
+    Input(LoginCode { code }): Input<LoginCode>,
+) -> Result<Response, Problem> {
+    let Some(Extension(SentTo { authority, from })) = sent_to else {
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Programs on the unix socket need no login.",
+        ));
+    };
+    let granted = app
+        .auth
+        .sign_in(&code, &authority, from, clock::wall_ms())
+        .await
+        .map_err(|error| Problem::internal(&error))?;
+    let granted = granted.map_err(|denied| match denied {
+        Denied::Code => Problem::new(
+            StatusCode::UNAUTHORIZED,
+            "This sign-in link has been used or is too old; run `purplemux login` for a new one.",
+        ),
+        Denied::TooMany => Problem::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            "Too many wrong codes from here; wait a minute and try again.",
+        ),
+    })?;
+    let cookie = app.auth.set_cookie(Some(&granted), app.names.https_only());
+    let body = serde_json::json!({
+        "secret": granted.secret, "instance": app.instance, "login": granted.login,
+    });
+    Ok((AppendHeaders([(header::SET_COOKIE, cookie)]), Json(body)).into_response())
+}
+
+/// `GET /api/session`: who the asker is to us.
+pub async fn session(State(app): Shared, Extension(caller): Extension<Caller>) -> Response {
+    let login = match caller {
+        Caller::Login { id, .. } => Some(id),
+        Caller::Local | Caller::Stranger => None,
+    };
+    Json(serde_json::json!({ "login": login, "instance": app.instance, "host": app.host }))
+        .into_response()
+}
+
+/// `POST /api/logout`.
+///
+/// # Errors
+/// The login could not be removed for good.
+pub async fn logout(
+    State(app): Shared,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    match caller {
+        Caller::Login { id, .. } => app
+            .auth
+            .sign_out(&id)
+            .await
+            .map_err(|error| Problem::internal(&error))?,
+        Caller::Local | Caller::Stranger => {}
+    }
+    let cookie = app.auth.set_cookie(None, app.names.https_only());
+    Ok((
+        StatusCode::NO_CONTENT,
+        AppendHeaders([(header::SET_COOKIE, cookie)]),
+    )
+        .into_response())
+}
+
+/// `POST /api/login/code`, on the unix socket only: a code for a sign-in link.
+///
+/// # Errors
+/// It could not be kept.
+pub async fn mint_code(State(app): Shared) -> Result<Response, Problem> {
+    let (code, expires_ms) = app
+        .auth
+        .mint_code(clock::wall_ms())
+        .await
+        .map_err(|error| Problem::internal(&error))?;
+    let url = format!("{}/#login={code}", app.address);
+    Ok(
+        Json(serde_json::json!({ "code": code, "expires_ms": expires_ms, "url": url }))
+            .into_response(),
+    )
+}
+
+/// What `GET /api/items` says: a snapshot over HTTP.
+#[derive(Debug, Serialize)]
+pub struct Items {
+    epoch: String,
+    rev: u64,
+    now_ms: i64,
+    items: Vec<Item>,
+    workspaces: Vec<Workspace>,
+    notices: Vec<String>,
+}
+
+/// `GET /api/items`.
+pub async fn items(State(app): Shared) -> Json<Items> {
+    let snapshot = shown(&app);
+    Json(Items {
+        epoch: app.epoch.clone(),
+        rev: snapshot.rev,
+        now_ms: clock::wall_ms(),
+        items: snapshot.items.clone(),
+        workspaces: snapshot.workspaces.clone(),
+        notices: app.notices(&snapshot),
+    })
+}
+
+/// `GET /api/workspaces`.
+pub async fn workspaces(State(app): Shared) -> Response {
+    let layout = app.tabs.layout();
+    let all: Vec<_> = layout
+        .workspaces
+        .iter()
+        .map(|workspace| {
+            let tabs: Vec<&str> = layout
+                .tabs
+                .iter()
+                .filter(|tab| tab.workspace == workspace.id)
+                .map(|tab| tab.id.as_str())
+                .collect();
+            serde_json::json!({
+                "id": workspace.id, "name": workspace.name, "dir": workspace.dir, "tabs": tabs,
+            })
+        })
+        .collect();
+    Json(all).into_response()
+}
+
+/// `GET /api/tabs`: the rows that are tabs.
+pub async fn tabs(State(app): Shared) -> Json<Vec<Item>> {
+    Json(
+        shown(&app)
+            .items
+            .iter()
+            .filter(|item| item.tab.is_some())
+            .cloned()
+            .collect(),
+    )
+}
+
+/// `POST /api/tabs`.
+///
+/// # Errors
+/// 400, 404 or 503 with the reason.
+pub async fn create_tab(
+    State(app): Shared,
+    Input(new): Input<NewTab>,
+) -> Result<Response, Problem> {
+    let tab = app.tabs.create(new).await?;
+    let body = serde_json::json!({
+        "tab": tab.id,
+        "workspace": tab.workspace,
+        "tmux": { "socket": app.tmux.socket(), "session": tab.id },
+    });
+    Ok((StatusCode::CREATED, Json(body)).into_response())
+}
+
+/// Body of `PATCH /api/tabs/{id}`.
+#[derive(Debug, Deserialize)]
+pub struct Renamed {
+    name: String,
+}
+
+/// `PATCH /api/tabs/{id}`.
+///
+/// # Errors
+/// 400 or 404 with the reason.
+pub async fn rename_tab(
+    State(app): Shared,
+    Path(id): Path<String>,
+    Input(Renamed { name }): Input<Renamed>,
+) -> Result<StatusCode, Problem> {
+    app.tabs.rename(&id, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Query of `DELETE /api/tabs/{id}`.
+#[derive(Debug, Deserialize)]
+pub struct Force {
+    #[serde(default)]
+    force: u8,
+}
+
+/// `DELETE /api/tabs/{id}`.
+///
+/// # Errors
+/// 404, 409 (an agent is alive in it) or 503 with the reason.
+pub async fn close_tab(
+    State(app): Shared,
+    Path(id): Path<String>,
+    force: Result<Query<Force>, QueryRejection>,
+) -> Result<StatusCode, Problem> {
+    let Query(Force { force }) = force.map_err(|_| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Write ?force=1 to close a tab with a running agent.",
+        )
+    })?;
+    app.tabs.close(&id, force != 0).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Body of `POST /api/tabs/{id}/send`.
+#[derive(Debug, Deserialize)]
+pub struct Typed {
+    text: String,
+    #[serde(default)]
+    enter: bool,
+}
+
+/// `POST /api/tabs/{id}/send`.
+///
+/// # Errors
+/// 404, 409 (the shell has ended) or 503 with the reason.
+pub async fn send(
+    State(app): Shared,
+    Path(id): Path<String>,
+    Input(Typed { text, enter }): Input<Typed>,
+) -> Result<StatusCode, Problem> {
+    app.tabs.send(&id, &text, enter).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let status = match &refusal {
+            Refusal::Absent(_) => StatusCode::NOT_FOUND,
+            Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
+            Refusal::InTheWay(_) => StatusCode::CONFLICT,
+            Refusal::Tmux(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::Failed(error) => return Self::internal(error),
+        };
+        Self::new(status, refusal.to_string())
+    }
+}
+
+fn shown(app: &App) -> Arc<Snapshot> {
+    Arc::clone(&app.hub.snapshots().borrow())
+}
+
+/// Query of `GET /api/check-claude`.
+#[derive(Debug, Deserialize)]
+pub struct Which {
+    tab: String,
+}
+
+/// What `GET /api/check-claude` says. It never touches a badge.
+#[derive(Debug, Serialize)]
+pub struct Checked {
+    installed: bool,
+    running: bool,
+    pid: Option<u32>,
+    session_id: Option<String>,
+    checked_at_ms: i64,
+}
+
+/// `GET /api/check-claude?tab=`: whether Claude runs in a tab now.
+///
+/// # Errors
+/// 400 without a tab, 404 for one that does not exist.
+pub async fn check_claude(
+    State(app): Shared,
+    which: Result<Query<Which>, QueryRejection>,
+) -> Result<Json<Checked>, Problem> {
+    let Query(Which { tab }) = which.map_err(|_| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Say which tab: /api/check-claude?tab=ID.",
+        )
+    })?;
+    if app.tabs.layout().tab(&tab).is_none() {
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            format!("There is no tab {tab:?}."),
+        ));
+    }
+    let snapshot = shown(&app);
+    let row = snapshot
+        .items
+        .iter()
+        .find(|item| item.tab.as_deref() == Some(tab.as_str()) && item.pid.is_some());
+    // The fleet learns of a process's end through its pidfd; asking the kernel closes the gap until then.
+    let alive = row
+        .and_then(|row| row.pid)
+        .filter(|pid| crate::sys::stat(*pid).is_some_and(|stat| stat.state != 'Z'));
+    Ok(Json(Checked {
+        installed: is_installed(),
+        running: alive.is_some(),
+        pid: alive,
+        session_id: alive.and(row).and_then(|row| row.session_id.clone()),
+        checked_at_ms: clock::wall_ms(),
+    }))
+}
+
+/// `claude` is on our PATH or where its installer puts it, or it has left its directory behind.
+fn is_installed() -> bool {
+    let on_path = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join("claude").is_file()));
+    on_path
+        || std::env::home_dir().is_some_and(|home| home.join(".local/bin/claude").is_file())
+        || crate::ingest::default_claude_dirs()
+            .iter()
+            .any(|dir| dir.is_dir())
+}

@@ -1,0 +1,89 @@
+//! The route that hooks post to. Owns its checks (token, size); what a hook means is for `ingest::hook`
+//! and `core`. The token opens this route and nothing else.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt as _;
+
+use super::{App, Problem, Shared};
+use crate::ingest;
+
+/// The header that carries the token.
+const TOKEN_HEADER: &str = "x-pmux-token";
+
+/// A larger body is left out and the event still counts: its name and time are worth more than its text.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// What is read and thrown away of an oversized body before the connection is given up: a client that is
+/// cut off in the middle of its writing would not see our answer.
+const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Its path.
+pub const PATH: &str = "/api/status/hook";
+
+/// `POST /api/status/hook`.
+///
+/// # Errors
+/// 400 for a body that is no hook's, 401 for a wrong token, 413 for an endless body, 503 while stopping.
+pub async fn post(State(app): Shared, request: Request) -> Result<StatusCode, Problem> {
+    let (parts, body) = request.into_parts();
+    check_token(&app, &parts.headers)?;
+    let body = read(body).await?.unwrap_or_default();
+    let post = ingest::hook::HookPost::new(&parts.headers, body);
+    match ingest::hook::accept(&app.hub, post).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(ingest::hook::Refusal::Malformed(why)) => {
+            tracing::warn!("a hook was refused: {why}");
+            Err(Problem::new(StatusCode::BAD_REQUEST, why))
+        }
+        Err(ingest::hook::Refusal::Stopped(stopped)) => Err(Problem::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            stopped.to_string(),
+        )),
+    }
+}
+
+fn check_token(app: &Arc<App>, headers: &HeaderMap) -> Result<(), Problem> {
+    let right = headers
+        .get(TOKEN_HEADER)
+        .and_then(|token| token.to_str().ok())
+        .is_some_and(|token| app.auth.is_token(token.trim()));
+    if right {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "Send the token of the file cli-token in the header x-pmux-token.",
+    ))
+}
+
+/// The body, or `None` if it is too large to be kept.
+async fn read(mut body: Body) -> Result<Option<Vec<u8>>, Problem> {
+    let mut kept = Vec::new();
+    let mut seen = 0;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::new(
+                StatusCode::BAD_REQUEST,
+                format!("The body did not arrive whole: {error}."),
+            )
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        seen += data.len();
+        if seen > DRAIN_BYTES_MAX {
+            return Err(Problem::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "The body is too large.",
+            ));
+        }
+        if seen <= BODY_BYTES_MAX {
+            kept.extend_from_slice(&data);
+        }
+    }
+    Ok((seen <= BODY_BYTES_MAX).then_some(kept))
+}

@@ -1,0 +1,447 @@
+//! The public face: one router for TCP and for the unix socket. Owns the checks that come before every
+//! handler, the security headers and the shape of errors.
+//!
+//! No handler runs before [`guard`] has let the request pass, and no handler checks anything of that again.
+
+pub mod auth;
+
+pub mod api;
+pub mod assets;
+pub mod hook;
+pub mod status_ws;
+pub mod terminal_ws;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::connect_info::Connected;
+use axum::extract::{ConnectInfo, FromRequest, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::serve::IncomingStream;
+use http::{HeaderValue, Method, StatusCode, header};
+use serde::de::DeserializeOwned;
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::hub;
+use crate::tabs::Tabs;
+use crate::tmux;
+use auth::{Auth, Names, Origin, SECRET_HEADER};
+
+/// Bodies of requests that carry a few words.
+const BODY_BYTES_MAX: usize = 64 * 1024;
+
+/// What the page may load and run: our own files and nothing inline. Styles are the exception because
+/// xterm.js writes its own style elements; pictures may be drawn in the page (the favicon is).
+const CONTENT_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; \
+    img-src 'self' data: blob:; font-src 'self' data:; object-src 'none'; base-uri 'none'; \
+    form-action 'none'; frame-ancestors 'none'";
+
+/// What every handler can reach.
+#[derive(Debug)]
+pub struct App {
+    /// Logins and the hooks' token.
+    pub auth: Auth,
+    /// By which names we may be called.
+    pub names: Names,
+    /// Eight hex digits that tell this instance from others.
+    pub instance: String,
+    /// This machine's name.
+    pub host: String,
+    /// What to open in a browser on this machine: `http://host:port`, or the public URL.
+    pub address: String,
+    /// Changes with every start.
+    pub epoch: String,
+    /// The fleet's owner.
+    pub hub: hub::Handle,
+    /// The layout's owner.
+    pub tabs: Tabs,
+    /// Our tmux server.
+    pub tmux: tmux::Handle,
+    /// Terminals that may be resumed.
+    pub panes: crate::pane::Panes,
+    /// Sentences that hold for the whole run, such as a database that was set aside.
+    pub standing_notices: Vec<String>,
+    /// Cancelled when the server stops: every socket then closes with 1012.
+    pub stopping: CancellationToken,
+    /// The tasks of open sockets.
+    pub tasks: TaskTracker,
+}
+
+impl App {
+    /// All sentences that a viewer is to see.
+    #[must_use]
+    pub fn notices(&self, snapshot: &hub::Snapshot) -> Vec<String> {
+        [&self.standing_notices[..], &snapshot.notices[..]].concat()
+    }
+}
+
+/// The state of all handlers.
+pub type Shared = State<Arc<App>>;
+
+/// The other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// A browser or program over TCP.
+    Tcp {
+        /// Its address.
+        remote: SocketAddr,
+        /// Ours.
+        local: SocketAddr,
+    },
+    /// A program over the unix socket; `None`: the kernel did not say whose.
+    Unix {
+        /// Its user.
+        uid: Option<u32>,
+    },
+}
+
+/// Listens on TCP without Nagle's delay: keys and echoes are small and must not wait for more.
+#[derive(Debug)]
+pub struct NoDelay(pub TcpListener);
+
+impl axum::serve::Listener for NoDelay {
+    type Io = TcpStream;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (stream, address) = axum::serve::Listener::accept(&mut self.0).await;
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!("TCP_NODELAY: {error}");
+        }
+        (stream, address)
+    }
+
+    fn local_addr(&self) -> std::io::Result<Self::Addr> {
+        self.0.local_addr()
+    }
+}
+
+impl Connected<IncomingStream<'_, NoDelay>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, NoDelay>) -> Self {
+        let remote = *stream.remote_addr();
+        let local = stream.io().local_addr().unwrap_or(remote);
+        Self::Tcp { remote, local }
+    }
+}
+
+impl Connected<IncomingStream<'_, UnixListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
+        Self::Unix {
+            uid: stream.io().peer_cred().ok().map(|cred| cred.uid()),
+        }
+    }
+}
+
+/// Who asks, as [`guard`] found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// A program of our own user over the unix socket.
+    Local,
+    /// A browser whose cookie holds here. `proven`: it has shown its secret as well; a WebSocket shows it
+    /// in its first message instead.
+    Login {
+        /// The login.
+        id: String,
+        /// The secret was in a header.
+        proven: bool,
+    },
+    /// Anyone else; only what needs no login.
+    Stranger,
+}
+
+/// Where a request over TCP was sent to, for what is bound to it.
+#[derive(Clone, Debug)]
+pub struct SentTo {
+    /// Host and port.
+    pub authority: String,
+    /// Who sent it.
+    pub from: std::net::IpAddr,
+}
+
+/// An answer that is not the one asked for.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    why: String,
+}
+
+impl Problem {
+    /// `why`: a sentence that says what to do.
+    pub fn new(status: StatusCode, why: impl Into<String>) -> Self {
+        Self {
+            status,
+            why: why.into(),
+        }
+    }
+
+    /// Something of ours failed; the details go to the log and the sentence to the asker.
+    #[must_use]
+    pub fn internal(error: &anyhow::Error) -> Self {
+        tracing::error!("request failed: {error:#}");
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}"))
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let body = serde_json::json!({ "error": self.why });
+        (self.status, axum::Json(body)).into_response()
+    }
+}
+
+/// A JSON body, with errors in our own shape.
+#[derive(Debug)]
+pub struct Input<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _state: &S) -> Result<Self, Problem> {
+        let json = request
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+            .is_some_and(|kind| {
+                kind.split(';')
+                    .next()
+                    .is_some_and(|kind| kind.trim() == "application/json")
+            });
+        if !json {
+            return Err(Problem::new(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Send JSON with content-type: application/json.",
+            ));
+        }
+        let limit = BODY_BYTES_MAX.max(api::SEND_BYTES_MAX);
+        let bytes = axum::body::to_bytes(request.into_body(), limit)
+            .await
+            .map_err(|_| {
+                Problem::new(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    format!("Send at most {limit} bytes."),
+                )
+            })?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            Problem::new(StatusCode::BAD_REQUEST, format!("Not understood: {error}."))
+        })
+    }
+}
+
+/// All routes; the same for both kinds of connection.
+pub fn router(app: Arc<App>) -> Router {
+    let signed_in = Router::new()
+        .route("/api/session", get(api::session))
+        .route("/api/logout", post(api::logout))
+        .route("/api/items", get(api::items))
+        .route("/api/workspaces", get(api::workspaces))
+        .route("/api/tabs", get(api::tabs).post(api::create_tab))
+        .route(
+            "/api/tabs/{id}",
+            delete(api::close_tab).patch(api::rename_tab),
+        )
+        .route("/api/tabs/{id}/send", post(api::send))
+        .route("/api/check-claude", get(api::check_claude))
+        .layer(axum::middleware::from_fn(proven));
+    let sockets = Router::new()
+        .route("/api/status", get(status_ws::open))
+        .route("/api/terminal", get(terminal_ws::open))
+        .layer(axum::middleware::from_fn(known));
+    let local = Router::new()
+        .route("/api/login/code", post(api::mint_code))
+        .layer(axum::middleware::from_fn(local_only));
+    Router::new()
+        .merge(signed_in)
+        .merge(sockets)
+        .merge(local)
+        .route("/api/health", get(api::health))
+        .route("/api/login", post(api::login))
+        .route(hook::PATH, post(hook::post))
+        .route("/api/{*rest}", axum::routing::any(no_such_route))
+        .method_not_allowed_fallback(wrong_method)
+        .fallback(assets::serve)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), guard))
+        .with_state(app)
+}
+
+async fn no_such_route() -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, "There is no such route.")
+}
+
+async fn wrong_method() -> Problem {
+    Problem::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "This route does not take that method.",
+    )
+}
+
+/// The checks of every request, then the headers of every answer.
+async fn guard(
+    State(app): Shared,
+    ConnectInfo(peer): ConnectInfo<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match admit(&app, peer, &mut request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        ("content-security-policy", CONTENT_POLICY),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+fn admit(app: &App, peer: Peer, request: &mut Request) -> Result<(), Problem> {
+    match peer {
+        Peer::Unix { uid } => {
+            if uid != Some(rustix::process::geteuid().as_raw()) {
+                return Err(Problem::new(
+                    StatusCode::FORBIDDEN,
+                    "This socket serves its owner only.",
+                ));
+            }
+            request.extensions_mut().insert(Caller::Local);
+        }
+        Peer::Tcp { remote, local } => {
+            let (caller, sent_to) = admit_tcp(app, remote, local, request)?;
+            request.extensions_mut().insert(caller);
+            request.extensions_mut().insert(sent_to);
+        }
+    }
+    Ok(())
+}
+
+fn admit_tcp(
+    app: &App,
+    remote: SocketAddr,
+    local: SocketAddr,
+    request: &Request,
+) -> Result<(Caller, SentTo), Problem> {
+    let headers = request.headers();
+    let Some(host) = app.names.admit(headers, request.uri(), local) else {
+        return Err(Problem::new(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This server is not called that; open the address that it printed, or start it with --allow-host.",
+        ));
+    };
+    let foreign = || {
+        Problem::new(
+            StatusCode::FORBIDDEN,
+            "This request did not come from purplemux's own page.",
+        )
+    };
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let origin = match (origins.next(), origins.next()) {
+        (None, _) => None,
+        (Some(origin), None) => {
+            let origin = origin
+                .to_str()
+                .ok()
+                .and_then(Origin::parse)
+                .filter(|origin| app.names.trusts(origin, &host, local));
+            Some(origin.ok_or_else(foreign)?)
+        }
+        (Some(_), Some(_)) => return Err(foreign()),
+    };
+    let path = request.uri().path();
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    let upgrades = headers.contains_key(header::UPGRADE);
+    let hook = *request.method() == Method::POST && path == hook::PATH;
+    if hook {
+        // Hooks come from a program with the token; what carries a cookie is a browser.
+        if headers.contains_key(header::COOKIE) {
+            return Err(foreign());
+        }
+    } else if (!reads || upgrades) && origin.is_none() {
+        return Err(foreign());
+    }
+    if crosses_sites(request, path) {
+        return Err(foreign());
+    }
+    let authority = host.bound();
+    let caller = match app.auth.by_cookie(headers, &authority) {
+        None => Caller::Stranger,
+        Some(id) => {
+            let proven = headers
+                .get(SECRET_HEADER)
+                .and_then(|secret| secret.to_str().ok())
+                .is_some_and(|secret| app.auth.proves(&id, secret));
+            Caller::Login { id, proven }
+        }
+    };
+    let sent_to = SentTo {
+        authority,
+        from: remote.ip(),
+    };
+    Ok((caller, sent_to))
+}
+
+/// Whether a browser says that another site asked for this. Following a link to the page is fine: the
+/// page itself holds nothing of the person's.
+fn crosses_sites(request: &Request, path: &str) -> bool {
+    let value = |name: &str| {
+        request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
+    match value("sec-fetch-site") {
+        None | Some("same-origin" | "none") => false,
+        Some(_) => {
+            let follows_link = value("sec-fetch-mode") == Some("navigate")
+                && value("sec-fetch-dest") == Some("document");
+            path.starts_with("/api/") || !follows_link
+        }
+    }
+}
+
+fn sign_in_first() -> Problem {
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "Sign in first: run `purplemux login` and open the link it prints.",
+    )
+}
+
+/// Lets programs of our user pass, and browsers with cookie and secret.
+async fn proven(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Caller>() {
+        Some(Caller::Local | Caller::Login { proven: true, .. }) => next.run(request).await,
+        Some(Caller::Login { proven: false, .. } | Caller::Stranger) | None => {
+            sign_in_first().into_response()
+        }
+    }
+}
+
+/// As [`proven`], but the secret is still to come in the socket's first message.
+async fn known(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Caller>() {
+        Some(Caller::Local | Caller::Login { .. }) => next.run(request).await,
+        Some(Caller::Stranger) | None => sign_in_first().into_response(),
+    }
+}
+
+/// For what exists on the unix socket alone; over TCP there is nothing there.
+async fn local_only(request: Request, next: Next) -> Response {
+    match request.extensions().get::<Caller>() {
+        Some(Caller::Local) => next.run(request).await,
+        Some(Caller::Login { .. } | Caller::Stranger) | None => {
+            no_such_route().await.into_response()
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `WS /api/status`: each viewer is sent a snapshot, then only the difference between what it was last sent
+//! and what is shown now. A viewer that lags behind gets one larger difference, never a queue.
+//!
+//! It never changes a status: `seen` and `dismiss` become events for the hub.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::response::Response;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use purplemux_core::{AgentKey, EpisodeId, Event, HostId};
+use purplemux_wire::browser::{Changes, ClientMsg, Level, ServerMsg, diff};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::terminal_ws::{farewell, greet};
+use super::{App, Caller, Shared};
+use crate::hub::Snapshot;
+use crate::{clock, sys};
+
+/// Between signs of life, so that a dead link is noticed within 15 s.
+pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
+
+/// A viewer answers every ping; one that has said nothing for this long is gone, and its socket is freed.
+const SILENCE_MAX: Duration = Duration::from_secs(35);
+
+/// A socket that takes nothing for this long is as good as broken.
+const SEND_WITHIN: Duration = Duration::from_secs(30);
+
+/// What a viewer says is a few words.
+const MESSAGE_BYTES_MAX: usize = 64 * 1024;
+
+/// Answers to what a viewer said that may wait for its socket; then its reading waits too.
+const REPLIES: usize = 16;
+
+/// Opens the socket.
+pub async fn open(
+    State(app): Shared,
+    Extension(caller): Extension<Caller>,
+    upgrade: WebSocketUpgrade,
+) -> Response {
+    let tasks = app.tasks.clone();
+    upgrade
+        .max_message_size(MESSAGE_BYTES_MAX)
+        .max_frame_size(MESSAGE_BYTES_MAX)
+        .on_upgrade(move |socket| tasks.track_future(run(app, caller, socket)))
+}
+
+async fn run(app: Arc<App>, caller: Caller, mut socket: WebSocket) {
+    let Some(owner) = greet(&app, &caller, &mut socket).await else {
+        return;
+    };
+    let (sink, stream) = socket.split();
+    let (replies, waiting) = mpsc::channel(REPLIES);
+    let mut viewer = Viewer {
+        sink,
+        snapshots: app.hub.snapshots(),
+        sent: Arc::new(Snapshot::default()),
+        rev: 0,
+        waiting,
+    };
+    let (code, reason) = tokio::select! {
+        end = read(&app, stream, replies) => end,
+        end = viewer.write(&app, &owner) => end,
+    };
+    farewell(&mut viewer.sink, code, reason).await;
+}
+
+/// What the reading loop asks of the writing one.
+enum Reply {
+    Snapshot,
+    Say(ServerMsg),
+}
+
+async fn read(
+    app: &App,
+    mut stream: SplitStream<WebSocket>,
+    replies: mpsc::Sender<Reply>,
+) -> (u16, &'static str) {
+    loop {
+        let text = match tokio::time::timeout(SILENCE_MAX, stream.next()).await {
+            Err(_) => return (close_code::AWAY, "nothing was heard"),
+            Ok(None | Some(Err(_)) | Some(Ok(Message::Close(_)))) => {
+                return (close_code::NORMAL, "");
+            }
+            Ok(Some(Ok(Message::Ping(_) | Message::Pong(_)))) => continue,
+            Ok(Some(Ok(Message::Binary(_)))) => {
+                return (close_code::UNSUPPORTED, "send text");
+            }
+            Ok(Some(Ok(Message::Text(text)))) => text,
+        };
+        let reply = match serde_json::from_str(&text) {
+            Ok(ClientMsg::Hello { .. }) => None,
+            Ok(ClientMsg::Resync) => Some(Reply::Snapshot),
+            Ok(ClientMsg::Seen {
+                request,
+                item,
+                episode,
+            }) => tell(app, request, &item, episode, |agent, episode| Event::Seen {
+                agent,
+                episode,
+            })
+            .await
+            .map(Reply::Say),
+            Ok(ClientMsg::Dismiss {
+                request,
+                item,
+                episode,
+            }) => tell(app, request, &item, episode, |agent, episode| {
+                Event::Dismissed { agent, episode }
+            })
+            .await
+            .map(Reply::Say),
+            Err(_) => return (close_code::POLICY, "not understood"),
+        };
+        if let Some(reply) = reply
+            && replies.send(reply).await.is_err()
+        {
+            return (close_code::NORMAL, "");
+        }
+    }
+}
+
+/// Hands what the person did to the hub; the answer, if it could not be done.
+async fn tell(
+    app: &App,
+    request: u64,
+    item: &str,
+    episode: u64,
+    event: impl FnOnce(AgentKey, EpisodeId) -> Event,
+) -> Option<ServerMsg> {
+    let refused = |why: &str| {
+        Some(ServerMsg::Refused {
+            request,
+            why: why.to_owned(),
+        })
+    };
+    let agent = {
+        let snapshots = app.hub.snapshots();
+        let snapshot = snapshots.borrow();
+        let Some(row) = snapshot.items.iter().find(|row| row.id == item) else {
+            return refused("That row is gone.");
+        };
+        if row.episode != Some(episode) {
+            return refused("That is over already.");
+        }
+        // The pid is shown without its start time; as long as the process lives, the kernel has it.
+        row.pid
+            .and_then(|pid| Some((pid, sys::stat(pid)?.start)))
+            .map(|(pid, start)| AgentKey {
+                host: HostId::from(row.host.as_str()),
+                pid,
+                start,
+            })
+    };
+    let Some(agent) = agent else {
+        return refused("Its process has ended.");
+    };
+    match app.hub.send(event(agent, EpisodeId(episode))).await {
+        Ok(()) => None,
+        Err(stopped) => refused(&stopped.to_string()),
+    }
+}
+
+struct Viewer {
+    sink: SplitSink<WebSocket, Message>,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    /// What this viewer has.
+    sent: Arc<Snapshot>,
+    /// Counts this viewer's messages, so that it sees a gap at once.
+    rev: u64,
+    waiting: mpsc::Receiver<Reply>,
+}
+
+impl Viewer {
+    async fn write(&mut self, app: &App, owner: &str) -> (u16, &'static str) {
+        let mut heartbeat =
+            tokio::time::interval_at(Instant::now() + HEARTBEAT_EVERY, HEARTBEAT_EVERY);
+        let mut next = self.snapshot(app);
+        loop {
+            if self.say(&next).await.is_err() {
+                return (close_code::AWAY, "too slow");
+            }
+            next = loop {
+                tokio::select! {
+                    changed = self.snapshots.changed() => match changed {
+                        Ok(()) => {
+                            if let Some(diff) = self.difference(app) {
+                                break diff;
+                            }
+                        }
+                        Err(_) => return (close_code::RESTART, "purplemux is stopping"),
+                    },
+                    reply = self.waiting.recv() => match reply {
+                        Some(Reply::Snapshot) => break self.snapshot(app),
+                        Some(Reply::Say(message)) => break message,
+                        None => return (close_code::NORMAL, ""),
+                    },
+                    _ = heartbeat.tick() => {
+                        if !owner.is_empty() && !app.auth.is_signed_in(owner) {
+                            return (close_code::POLICY, "signed out");
+                        }
+                        let ping = self.sink.send(Message::Ping(axum::body::Bytes::new()));
+                        if !matches!(tokio::time::timeout(SEND_WITHIN, ping).await, Ok(Ok(()))) {
+                            return (close_code::AWAY, "too slow");
+                        }
+                        break ServerMsg::Heartbeat {
+                            epoch: app.epoch.clone(),
+                            rev: self.rev,
+                            now_ms: clock::wall_ms(),
+                        };
+                    }
+                    () = app.stopping.cancelled() => return (close_code::RESTART, "purplemux is stopping"),
+                }
+            };
+        }
+    }
+
+    fn snapshot(&mut self, app: &App) -> ServerMsg {
+        self.sent = Arc::clone(&self.snapshots.borrow_and_update());
+        self.rev += 1;
+        ServerMsg::Snapshot {
+            epoch: app.epoch.clone(),
+            rev: self.rev,
+            now_ms: clock::wall_ms(),
+            items: self.sent.items.clone(),
+            workspaces: self.sent.workspaces.clone(),
+            notices: app.notices(&self.sent),
+        }
+    }
+
+    fn difference(&mut self, app: &App) -> Option<ServerMsg> {
+        let now = Arc::clone(&self.snapshots.borrow_and_update());
+        let changes = diff(level(&self.sent), level(&now));
+        self.sent = now;
+        let Changes {
+            set,
+            gone,
+            workspaces,
+            notices,
+        } = changes?;
+        self.rev += 1;
+        Some(ServerMsg::Diff {
+            epoch: app.epoch.clone(),
+            rev: self.rev,
+            now_ms: clock::wall_ms(),
+            set,
+            gone,
+            workspaces,
+            notices: notices.map(|_| app.notices(&self.sent)),
+        })
+    }
+
+    async fn say(&mut self, message: &ServerMsg) -> Result<(), ()> {
+        let text = serde_json::to_string(message)
+            .expect("every message has a JSON form: its maps have text keys");
+        match tokio::time::timeout(SEND_WITHIN, self.sink.send(Message::text(text))).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(()),
+        }
+    }
+}
+
+fn level(snapshot: &Snapshot) -> Level<'_> {
+    Level {
+        items: &snapshot.items,
+        workspaces: &snapshot.workspaces,
+        notices: &snapshot.notices,
+    }
+}

@@ -1,0 +1,259 @@
+//! `WS /api/terminal`: carries one viewer's terminal. First the hello of a browser, then frames both ways.
+//! Reading and writing are two loops, so that a key gets in while a slow viewer lets nothing out.
+//!
+//! It never looks into the bytes; what to send and how much is decided by [`crate::pane`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::{Extension, extract::rejection::QueryRejection};
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use http::StatusCode;
+use purplemux_core::TabId;
+use purplemux_wire::browser::ClientMsg;
+use purplemux_wire::frame::{FromViewer, ToViewer};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{App, Caller, Problem, Shared};
+use crate::pane::{Ask, Size, Terminal};
+
+/// How long a browser may take to say hello.
+pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
+
+/// How often the other end is asked whether it is there. It must have said something within three of these.
+pub const PING_EVERY: Duration = Duration::from_secs(10);
+
+/// A socket that takes nothing for this long is as good as broken.
+const SEND_WITHIN: Duration = Duration::from_secs(30);
+
+/// The largest message taken: a paste of 1 MB and its frame.
+const MESSAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// What the address says.
+#[derive(Debug, Deserialize)]
+pub struct Wanted {
+    tab: String,
+    #[serde(default = "usual_cols")]
+    cols: u16,
+    #[serde(default = "usual_rows")]
+    rows: u16,
+    offset: Option<u64>,
+}
+
+fn usual_cols() -> u16 {
+    80
+}
+
+fn usual_rows() -> u16 {
+    24
+}
+
+/// Opens the socket.
+///
+/// # Errors
+/// 400 for an address that says nothing sensible, 404 for a tab that does not exist.
+pub async fn open(
+    State(app): Shared,
+    Extension(caller): Extension<Caller>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+    upgrade: WebSocketUpgrade,
+) -> Result<Response, Problem> {
+    let Query(wanted) = wanted.map_err(|error| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            format!("Say which terminal: /api/terminal?tab=ID&cols=80&rows=24. {error}"),
+        )
+    })?;
+    let layout = app.tabs.layout();
+    let Some(tab) = layout.tab(&wanted.tab) else {
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            format!("There is no tab {:?}.", wanted.tab),
+        ));
+    };
+    let ended = tab.ended;
+    let tasks = app.tasks.clone();
+    Ok(upgrade
+        .max_message_size(MESSAGE_BYTES_MAX)
+        .max_frame_size(MESSAGE_BYTES_MAX)
+        .on_upgrade(move |socket| tasks.track_future(run(app, caller, wanted, ended, socket))))
+}
+
+async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut socket: WebSocket) {
+    let Some(owner) = greet(&app, &caller, &mut socket).await else {
+        return;
+    };
+    let (mut sink, stream) = socket.split();
+    if ended {
+        let end = ToViewer::End("The shell in this tab has ended.".to_owned());
+        // If it does not arrive, the page finds out by asking again.
+        drop(sink.send(Message::binary(end.encode())).await);
+        farewell(&mut sink, close_code::NORMAL, "ended").await;
+        return;
+    }
+    let terminal = match get_terminal(&app, &wanted, &owner).await {
+        Ok(terminal) => terminal,
+        Err(error) => {
+            tracing::error!("tab {}: {error:#}", wanted.tab);
+            let end = ToViewer::End(format!("{error:#}"));
+            drop(sink.send(Message::binary(end.encode())).await);
+            farewell(&mut sink, close_code::ERROR, "no terminal").await;
+            return;
+        }
+    };
+    let Terminal { outbox, asks } = terminal;
+    let mut outbound = Outbound { sink, outbox };
+    // Whichever loop ends first ends the socket. Only a viewer that says goodbye ends its terminal at once;
+    // every other way out leaves it to be resumed.
+    let left = tokio::select! {
+        left = read(stream, &asks) => left,
+        left = outbound.write(&app, &owner) => left,
+    };
+    if left.for_good {
+        // The terminal may have ended first.
+        drop(asks.send(Ask::Leave).await);
+    }
+    farewell(&mut outbound.sink, left.code, &left.reason).await;
+}
+
+/// Waits for the hello of a browser. The owner of what is opened: a login's id, or empty for a program
+/// of our own user.
+pub async fn greet(app: &App, caller: &Caller, socket: &mut WebSocket) -> Option<String> {
+    let id = match caller {
+        Caller::Local => return Some(String::new()),
+        Caller::Login { id, proven: true } => return Some(id.clone()),
+        Caller::Login { id, proven: false } => id,
+        Caller::Stranger => return None,
+    };
+    let first = tokio::select! {
+        first = tokio::time::timeout(HELLO_WITHIN, socket.recv()) => first,
+        () = app.stopping.cancelled() => return None,
+    };
+    let proven = matches!(&first, Ok(Some(Ok(Message::Text(text))))
+        if matches!(serde_json::from_str(text), Ok(ClientMsg::Hello { secret }) if app.auth.proves(id, &secret)));
+    if proven {
+        return Some(id.clone());
+    }
+    let close = Message::Close(Some(CloseFrame {
+        code: close_code::POLICY,
+        reason: "sign in first".into(),
+    }));
+    // It may have gone already.
+    drop(socket.send(close).await);
+    None
+}
+
+async fn get_terminal(app: &App, wanted: &Wanted, owner: &str) -> anyhow::Result<Terminal> {
+    let tab = TabId::from(wanted.tab.as_str());
+    let size = Size {
+        cols: wanted.cols,
+        rows: wanted.rows,
+    };
+    if let Some(offset) = wanted.offset
+        && let Some(terminal) = app.panes.resume(&tab, owner, offset, size).await
+    {
+        return Ok(terminal);
+    }
+    app.panes.open(tab, owner.to_owned(), size)
+}
+
+/// How a socket's end came about.
+struct Left {
+    for_good: bool,
+    code: u16,
+    reason: String,
+}
+
+impl Left {
+    fn broken() -> Self {
+        Self {
+            for_good: false,
+            code: close_code::AWAY,
+            reason: String::new(),
+        }
+    }
+}
+
+async fn read(mut stream: SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> Left {
+    loop {
+        let message = match tokio::time::timeout(PING_EVERY * 3, stream.next()).await {
+            Err(_) | Ok(None | Some(Err(_))) => return Left::broken(),
+            Ok(Some(Ok(message))) => message,
+        };
+        let ask = match message {
+            Message::Binary(bytes) => match FromViewer::decode(&bytes) {
+                Ok(FromViewer::Data(keys)) => Ask::Keys(keys),
+                Ok(FromViewer::Resize { cols, rows }) => Ask::Resize(Size { cols, rows }),
+                Ok(FromViewer::Credit(bytes)) => Ask::Credit(bytes),
+                Err(error) => {
+                    return Left {
+                        for_good: true,
+                        code: close_code::PROTOCOL,
+                        reason: error.to_string(),
+                    };
+                }
+            },
+            Message::Close(_) => {
+                return Left {
+                    for_good: true,
+                    code: close_code::NORMAL,
+                    reason: String::new(),
+                };
+            }
+            // A program on the unix socket may greet although it need not; the library answers pings.
+            Message::Text(_) | Message::Ping(_) | Message::Pong(_) => continue,
+        };
+        if asks.send(ask).await.is_err() {
+            // The terminal has ended: the other loop brings the news and ends the socket.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+struct Outbound {
+    sink: SplitSink<WebSocket, Message>,
+    outbox: mpsc::Receiver<ToViewer>,
+}
+
+impl Outbound {
+    async fn write(&mut self, app: &App, owner: &str) -> Left {
+        let mut ping = tokio::time::interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+        loop {
+            let message = tokio::select! {
+                frame = self.outbox.recv() => match frame {
+                    Some(frame) => Message::binary(frame.encode()),
+                    // The end was said, or another connection of the same viewer took over.
+                    None => return Left { for_good: false, code: close_code::NORMAL, reason: String::new() },
+                },
+                _ = ping.tick() => {
+                    if !owner.is_empty() && !app.auth.is_signed_in(owner) {
+                        return Left { for_good: true, code: close_code::POLICY, reason: "signed out".into() };
+                    }
+                    Message::Ping(axum::body::Bytes::new())
+                }
+                () = app.stopping.cancelled() => {
+                    return Left { for_good: true, code: close_code::RESTART, reason: "purplemux is stopping".into() };
+                }
+            };
+            match tokio::time::timeout(SEND_WITHIN, self.sink.send(message)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => return Left::broken(),
+            }
+        }
+    }
+}
+
+/// Says goodbye; whoever has gone already does not hear it.
+pub async fn farewell(sink: &mut SplitSink<WebSocket, Message>, code: u16, reason: &str) {
+    let close = Message::Close(Some(CloseFrame {
+        code,
+        reason: reason.into(),
+    }));
+    drop(tokio::time::timeout(Duration::from_secs(1), sink.send(close)).await);
+}
