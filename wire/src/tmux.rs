@@ -138,10 +138,7 @@ impl Decoder {
             self.partial
                 .extend_from_slice(&content[..content.len().min(room)]);
             if whole {
-                let mut line = std::mem::take(&mut self.partial);
-                if line.last() == Some(&b'\r') {
-                    line.pop();
-                }
+                let line = std::mem::take(&mut self.partial);
                 let cut = std::mem::take(&mut self.overlong);
                 messages.extend(self.line(line, cut));
             }
@@ -359,12 +356,15 @@ pub fn quote(arg: &str) -> Result<String, TmuxError> {
 
 /// The listing of panes: `list-panes -a -F <format>`.
 ///
-/// Fields are parted by a mark with a number that changes with every server start, so that no title, path or
-/// name can forge a field or a pane; a line that does not begin with the mark goes on the record before it (a
-/// directory's name may hold line breaks).
+/// Records begin and fields end with marks that hold a number which changes with every server start, so that
+/// no title, path or name can forge a field or a pane; a line that does not begin a record goes on the one
+/// before it (a directory's name may hold line breaks).
 #[derive(Clone, Debug)]
 pub struct PaneFormat {
-    mark: String,
+    /// Begins a record.
+    start: String,
+    /// Ends a field.
+    end: String,
 }
 
 /// What is asked of each pane, in order.
@@ -430,16 +430,17 @@ impl PaneFormat {
     #[must_use]
     pub fn new(nonce: u64) -> Self {
         Self {
-            mark: format!("|{nonce:016x}|"),
+            start: format!("[{nonce:016x}]"),
+            end: format!("|{nonce:016x}|"),
         }
     }
 
     /// The value of `-F`.
     #[must_use]
     pub fn format(&self) -> String {
-        let mut format = self.mark.clone();
+        let mut format = self.start.clone();
         for field in PANE_FIELDS {
-            format.push_str(&format!("#{{{field}}}{}", self.mark));
+            format.push_str(&format!("#{{{field}}}{}", self.end));
         }
         format
     }
@@ -453,7 +454,7 @@ impl PaneFormat {
         for bytes in lines {
             let text = lossy(bytes);
             match records.last_mut() {
-                Some(record) if !text.starts_with(&self.mark) => {
+                Some(record) if !text.starts_with(&self.start) => {
                     record.push('\n');
                     record.push_str(&text);
                 }
@@ -466,10 +467,10 @@ impl PaneFormat {
     fn record(&self, record: &str) -> Result<PaneLine, TmuxError> {
         let unreadable = || TmuxError::Listing(line(record, NAME_CHARS_MAX).to_string());
         let fields: Vec<&str> = record
-            .strip_prefix(&self.mark)
-            .and_then(|record| record.strip_suffix(&self.mark))
+            .strip_prefix(&self.start)
+            .and_then(|record| record.strip_suffix(&self.end))
             .ok_or_else(unreadable)?
-            .split(&self.mark)
+            .split(&self.end)
             .collect();
         let [
             pane,
@@ -502,5 +503,294 @@ impl PaneFormat {
             path: Arc::from(&path[..path.floor_char_boundary(PATH_BYTES_MAX)]),
             title: line(title, NAME_CHARS_MAX),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn decode(stream: &[u8]) -> Vec<Message> {
+        Decoder::new().push(stream)
+    }
+
+    /// Recorded from tmux 3.3a, `tmux -u -C attach -f no-output,ignore-size`.
+    const STREAM: &[u8] = b"%begin 1796038835 265 0\n%end 1796038835 265 0\n%session-changed $0 x\n\
+        %begin 1796038835 285 1\nline1\nline2\ttab\r\n%end 1796038835 285 1\n\
+        %begin 1796038835 294 1\nparse error: unknown command: no-such-command\n%error 1796038835 294 1\n\
+        %exit\n";
+
+    #[test]
+    fn replies_and_notifications_come_in_their_order() {
+        let reply = |number, ours, ok, lines: &[&[u8]]| {
+            Message::Reply(Reply {
+                number,
+                ours,
+                ok,
+                lines: lines.iter().map(|line| line.to_vec()).collect(),
+                cut: false,
+            })
+        };
+        assert_eq!(
+            decode(STREAM),
+            [
+                reply(265, false, true, &[]),
+                Message::Notification(Notification::SessionChanged),
+                reply(285, true, true, &[b"line1", b"line2\ttab\r"]),
+                reply(
+                    294,
+                    true,
+                    false,
+                    &[b"parse error: unknown command: no-such-command"]
+                ),
+                Message::Notification(Notification::Exit { reason: None }),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_looks_like_an_end_inside_a_reply_does_not_end_it() {
+        let stream =
+            b"%begin 5 7 1\n%end 5 6 1\n%error 1 7 1\n%output %0 x\n%begin 5 7 1\n%end 5 7 1\n";
+        let messages = decode(stream);
+        let [Message::Reply(reply)] = messages.as_slice() else {
+            panic!("{messages:?}");
+        };
+        assert_eq!(reply.lines.len(), 4);
+        assert!(reply.ok);
+    }
+
+    #[test]
+    fn notifications_are_read_and_later_ones_named() {
+        let one = |text: &str| match decode(format!("{text}\n").as_bytes()).pop() {
+            Some(Message::Notification(notification)) => notification,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(one("%sessions-changed"), Notification::SessionsChanged);
+        assert_eq!(one("%window-add @3"), Notification::WindowsChanged);
+        assert_eq!(
+            one("%unlinked-window-close @3"),
+            Notification::WindowsChanged
+        );
+        assert_eq!(
+            one("%layout-change @0 b25d,80x24,0,0,0 b25d,80x24,0,0,0 *"),
+            Notification::LayoutChanged
+        );
+        assert_eq!(
+            one("%window-pane-changed @0 %1"),
+            Notification::ActiveChanged
+        );
+        assert_eq!(
+            one(r"%output %12 a\033[1mb\134c"),
+            Notification::Output {
+                pane: 12,
+                bytes: b"a\x1b[1mb\\c".to_vec()
+            }
+        );
+        assert_eq!(
+            one("%extended-output %1 20 : x : y"),
+            Notification::Output {
+                pane: 1,
+                bytes: b"x : y".to_vec()
+            }
+        );
+        assert_eq!(
+            one("%subscription-changed panes $1 @2 0 %3 : bash : x"),
+            Notification::Subscription {
+                name: "panes".into(),
+                pane: Some(3),
+                value: b"bash : x".to_vec()
+            }
+        );
+        assert_eq!(
+            one("%exit too far behind"),
+            Notification::Exit {
+                reason: Some("too far behind".into())
+            }
+        );
+        assert_eq!(
+            one("%invented-tomorrow x"),
+            Notification::Other {
+                name: "invented-tomorrow".into()
+            }
+        );
+    }
+
+    #[test]
+    fn a_line_without_end_is_cut_and_said_to_be() {
+        let mut decoder = Decoder::new();
+        assert!(decoder.push(b"%begin 1 2 1\n").is_empty());
+        for _ in 0..3 * LINE_BYTES_MAX / 1000 {
+            assert!(decoder.push(&[b'x'; 1000]).is_empty());
+        }
+        let messages = decoder.push(b"\nshort\n%end 1 2 1\n");
+        let [Message::Reply(reply)] = messages.as_slice() else {
+            panic!("one reply");
+        };
+        assert!(reply.cut && reply.ok);
+        assert_eq!(reply.lines[0].len(), LINE_BYTES_MAX);
+        assert_eq!(reply.lines[1], b"short");
+    }
+
+    /// Each of these was given to tmux 3.3a as `set-option -g @v …` and came back unchanged.
+    #[test]
+    fn arguments_are_quoted_so_that_tmux_reads_them_back() {
+        let quoted = |arg| quote(arg).expect("no NUL");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("plain"), "'plain'");
+        assert_eq!(quoted("; kill-server"), "'; kill-server'");
+        assert_eq!(quoted("~ $HOME #{x} \\"), "'~ $HOME #{x} \\'");
+        assert_eq!(quoted("it's"), r#"'it'"'"'s'"#);
+        assert_eq!(quoted("a\nb\tc\x7f"), r#"'a'"\012"'b'"\011"'c'"\177""#);
+        assert_eq!(quote("a\0"), Err(TmuxError::Nul));
+        assert_eq!(
+            command(&["kill-session", "-t", "=a:"]).expect("fine"),
+            b"'kill-session' '-t' '=a:'\n"
+        );
+        assert_eq!(command::<&str>(&[]), Err(TmuxError::EmptyCommand));
+        assert_eq!(command(&["", "x"]), Err(TmuxError::EmptyCommand));
+    }
+
+    fn listed(format: &PaneFormat, fields: [&str; 11]) -> String {
+        let mut line = format.start.clone();
+        for field in fields {
+            line.push_str(field);
+            line.push_str(&format.end);
+        }
+        line
+    }
+
+    fn as_lines(text: &str) -> Vec<Vec<u8>> {
+        text.split('\n')
+            .map(|line| line.as_bytes().to_vec())
+            .collect()
+    }
+
+    #[test]
+    fn panes_are_listed_whatever_their_paths_and_titles_hold() {
+        let format = PaneFormat::new(0xfeed);
+        assert!(
+            format
+                .format()
+                .starts_with("[000000000000feed]#{pane_id}|000000000000feed|#{pane_pid}|")
+        );
+        let plain = listed(
+            &format,
+            [
+                "%0",
+                "5640",
+                "0",
+                "1",
+                "@0",
+                "1",
+                "$0",
+                "tab-1",
+                "claude",
+                "/tmp",
+                "✳ Claude Code",
+            ],
+        );
+        let evil = listed(
+            &format,
+            [
+                "%3",
+                "9",
+                "1",
+                "0",
+                "@1",
+                "1",
+                "$2",
+                "it's | x",
+                "a b",
+                "/home/dev/new\nline|%7|",
+                "\x1b]0;|",
+            ],
+        );
+        let panes = format
+            .parse(&as_lines(&format!("{plain}\n{evil}")))
+            .expect("a listing");
+        assert_eq!(panes.len(), 2);
+        assert_eq!(
+            (panes[0].pane, panes[0].pid, panes[0].active),
+            (0, Some(5640), true)
+        );
+        assert_eq!(&*panes[0].title, "✳ Claude Code");
+        assert_eq!(&*panes[1].path, "/home/dev/new\nline|%7|");
+        assert_eq!(&*panes[1].session, "it's | x");
+        assert_eq!(&*panes[1].title, "␛]0;|");
+        assert!(panes[1].dead && !panes[1].active);
+        assert!(format.parse(&[]).expect("no panes").is_empty());
+    }
+
+    #[test]
+    fn a_listing_in_another_shape_is_refused_whole() {
+        let format = PaneFormat::new(1);
+        for text in [
+            "no such format".to_owned(),
+            format.start.clone(),
+            listed(
+                &format,
+                ["x", "1", "0", "1", "@0", "1", "$0", "s", "c", "/", "t"],
+            ),
+            listed(
+                &PaneFormat::new(2),
+                ["%0", "1", "0", "1", "@0", "1", "$0", "s", "c", "/", "t"],
+            ),
+        ] {
+            assert!(format.parse(&as_lines(&text)).is_err(), "{text}");
+        }
+    }
+
+    fn pieces() -> impl Strategy<Value = Vec<u8>> {
+        let word = prop_oneof![
+            Just(b"%begin 1 2 1\n".to_vec()),
+            Just(b"%end 1 2 1\n".to_vec()),
+            Just(b"%error 1 2 1\n".to_vec()),
+            Just(b"%output %1 \\01".to_vec()),
+            Just(b"%subscription-changed x : ".to_vec()),
+            prop::collection::vec(any::<u8>(), 0..8),
+        ];
+        prop::collection::vec(word, 0..12).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_cut_anywhere_decode_alike(stream in pieces(), cut in any::<prop::sample::Index>()) {
+            let whole = decode(&stream);
+            let at = cut.index(stream.len() + 1);
+            let mut decoder = Decoder::new();
+            let mut parts = decoder.push(&stream[..at]);
+            parts.extend(decoder.push(&stream[at..]));
+            prop_assert_eq!(parts, whole);
+        }
+
+        #[test]
+        fn any_path_and_title_survive_a_listing(path in "/(\\PC|\n)*", title in "\\PC*") {
+            let format = PaneFormat::new(77);
+            let line = listed(&format, ["%0", "1", "0", "1", "@0", "1", "$0", "s", "c", &path, &title]);
+            let panes = format.parse(&as_lines(&line)).expect("a listing");
+            prop_assert_eq!(&*panes[0].path, path.as_str());
+        }
+
+        #[test]
+        fn any_lines_are_a_listing_or_refused(lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..4)) {
+            let format = PaneFormat::new(5);
+            if let Ok(panes) = format.parse(&lines) {
+                prop_assert!(panes.len() <= lines.len());
+            }
+        }
+
+        #[test]
+        fn a_command_is_always_one_line(args in prop::collection::vec("[^\\x00]*", 1..4)) {
+            let line = command(&args);
+            if let Ok(line) = line {
+                let breaks = line.iter().filter(|&&b| b == b'\n' || b == b'\r').count();
+                prop_assert_eq!(breaks, 1);
+            } else {
+                prop_assert!(args[0].is_empty());
+            }
+        }
     }
 }
