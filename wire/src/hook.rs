@@ -622,3 +622,516 @@ fn unescape(value: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BOOT: &str = "0c2b8ff5-70a4-4f0e-9f3c-1d53b1f0a111";
+    const NOW: Stamp = Stamp {
+        boot: Time::from_ms(60_000),
+        wall_ms: 1_796_029_168_900,
+    };
+
+    fn received(headers: &Headers, body: Option<&[u8]>) -> Result<Received, HookError> {
+        let here = Here {
+            host: &HostId::from("here"),
+            boot_id: BOOT,
+            now: NOW,
+            agent_start: None,
+            tmux_start: Some(77),
+            zone: &TimeZone::UTC,
+        };
+        read(headers, body, &here)
+    }
+
+    fn hook(body: &str) -> Hook {
+        received(&Headers::default(), Some(body.as_bytes()))
+            .expect("a hook")
+            .hook
+    }
+
+    fn full_headers() -> Headers {
+        Headers {
+            event: Some("Stop".into()),
+            pid: Some(31878),
+            start: Some(60389),
+            pane: Some(5),
+            tmux: TmuxEnv::parse(b"/tmp/tmux-1000/lab,31859,0"),
+            stamp: Some(HookStamp {
+                boot_ns: 59_990_000_001,
+                boot_id: BOOT.into(),
+                wall_ms: 1_796_029_168_833,
+            }),
+            id: Some("4f2c-1".into()),
+            job: true,
+        }
+    }
+
+    fn through_pairs(headers: &Headers) -> Headers {
+        let pairs = headers.pairs();
+        Headers::read(|wanted| {
+            let found = pairs.iter().find(|(name, _)| *name == wanted);
+            found.map(|(_, value)| value.as_bytes())
+        })
+    }
+
+    /// Recorded run s02, Claude Code 2.1.332.
+    const STOP: &str = r#"{"session_id":"1c81608c-56e1-49ac-9513-332c5e0f0c41","transcript_path":"/home/dev/.claude/projects/-home-dev-proj/1c81608c-56e1-49ac-9513-332c5e0f0c41.jsonl","cwd":"/home/dev/proj","prompt_id":"64ffb3f2","permission_mode":"default","effort":{"level":"medium"},"hook_event_name":"Stop","stop_hook_active":false,"last_assistant_message":"hello","background_tasks":[],"session_crons":[]}"#;
+
+    #[test]
+    fn a_stop_is_read_whole() {
+        let got = received(&full_headers(), Some(STOP.as_bytes())).expect("a hook");
+        assert_eq!(got.tmux_session, None);
+        let here = HostId::from("here");
+        assert_eq!(
+            got.hook,
+            Hook {
+                id: Some("4f2c-1".into()),
+                at: Stamp {
+                    boot: Time(59_990_000_001),
+                    wall_ms: 1_796_029_168_833,
+                },
+                agent: Some(AgentKey {
+                    host: here.clone(),
+                    pid: 31878,
+                    start: 60389,
+                }),
+                pane: Some(PaneKey {
+                    server: TmuxServer {
+                        host: here,
+                        pid: 31859,
+                        start: 77,
+                    },
+                    pane: 5,
+                }),
+                conversation: Some("1c81608c-56e1-49ac-9513-332c5e0f0c41".into()),
+                transcript: Some("/home/dev/.claude/projects/-home-dev-proj/1c81608c-56e1-49ac-9513-332c5e0f0c41.jsonl".into()),
+                cwd: Some("/home/dev/proj".into()),
+                agent_id: None,
+                job: true,
+                kind: HookKind::Stopped {
+                    last_message: Some("hello".into()),
+                    background: Some(BackgroundTasks::default()),
+                    wakes_at_ms: None,
+                    has_crons: false,
+                    stop_hook_active: false,
+                },
+            }
+        );
+    }
+
+    #[test]
+    fn what_still_runs_and_wakes_is_counted() {
+        // Recorded runs s09d, g2, s38 and s36.
+        let kind = hook(
+            r#"{"hook_event_name":"Stop","stop_hook_active":true,"background_tasks":[
+                {"id":"b","type":"shell","status":"running","command":"sleep 8"},
+                {"id":"c","type":"shell","status":"completed"},
+                {"id":"a","type":"subagent","status":"running","agent_type":"general-purpose"},
+                {"id":"t","type":"teammate","status":"running"}, 7],
+                "session_crons":[{"id":"bf692cc4","schedule":"20 9 * * *","recurring":false,"prompt":"say woke up"}]}"#,
+        )
+        .kind;
+        let HookKind::Stopped {
+            background,
+            wakes_at_ms,
+            has_crons,
+            stop_hook_active,
+            ..
+        } = kind
+        else {
+            panic!("{kind:?}");
+        };
+        assert_eq!(
+            background,
+            Some(BackgroundTasks {
+                shells: 1,
+                agents: 2
+            })
+        );
+        assert_eq!(wakes_at_ms, Some(1_796_030_400_000));
+        assert!(has_crons && stop_hook_active);
+        // 2.1.128 does not say.
+        assert!(matches!(
+            hook(r#"{"hook_event_name":"Stop"}"#).kind,
+            HookKind::Stopped {
+                background: None,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn a_permission_request_matches_its_tool_call() {
+        // Recorded run s05: the two payloads differ in everything but name and input.
+        let pre = hook(r#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"touch a.txt","description":"Run a lab command"},"tool_use_id":"toolu_fake1"}"#).kind;
+        let asked = hook(r#"{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"description":"Run a lab command", "command":"touch a.txt"},"permission_suggestions":[]}"#).kind;
+        let (HookKind::ToolStarted { tool: pre }, HookKind::PermissionRequested { tool: asked }) =
+            (pre, asked)
+        else {
+            panic!("other kinds");
+        };
+        assert_eq!(pre.use_id.as_deref(), Some("toolu_fake1"));
+        assert_eq!(asked.use_id, None);
+        assert_eq!(asked.arg.as_deref(), Some("touch a.txt"));
+        assert_eq!(pre.input_digest, asked.input_digest);
+        assert_ne!(
+            pre.input_digest,
+            tool("Bash", None, r#"{"command":"touch b.txt"}"#).input_digest
+        );
+    }
+
+    #[test]
+    fn questions_keep_claudes_own_words() {
+        // Recorded run s07.
+        let asked = hook(r#"{"hook_event_name":"PermissionRequest","tool_name":"AskUserQuestion","tool_input":{"questions":[{"question":"Which colour should the badge have?","header":"Colour","options":[{"label":"Amber","description":"warm"},{"label":"Violet","description":"cool"}],"multiSelect":false}]}}"#).kind;
+        let HookKind::PermissionRequested { tool } = asked else {
+            panic!("{asked:?}");
+        };
+        assert_eq!(
+            tool.questions,
+            [Question {
+                text: "Which colour should the badge have?".into(),
+                options: vec!["Amber".into(), "Violet".into()],
+                multi: false,
+            }]
+        );
+        assert_eq!(
+            tool.arg.as_deref(),
+            Some("Which colour should the badge have?")
+        );
+    }
+
+    #[test]
+    fn a_tool_nobody_knows_shows_all_it_was_given() {
+        let unknown = tool(
+            "mcp__lab__drop",
+            None,
+            r#"{"table": "users", "sure": true}"#,
+        );
+        assert_eq!(
+            unknown.arg.as_deref(),
+            Some(r#"{"sure":true,"table":"users"}"#)
+        );
+        assert_eq!(tool("ExitPlanMode", None, "{}").arg, None);
+        let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+        assert!(
+            tool("x", None, &deep)
+                .arg
+                .is_some_and(|arg| arg.len() < 20_000)
+        );
+    }
+
+    #[test]
+    fn every_registered_event_is_known() {
+        let kind = |json: &str| hook(json).kind;
+        for (source, start) in [
+            ("startup", StartSource::Startup),
+            ("resume", StartSource::Resume),
+            ("clear", StartSource::Clear),
+            ("compact", StartSource::Compact),
+            ("fork", StartSource::Fork),
+            ("tomorrow", StartSource::Other("tomorrow".into())),
+        ] {
+            assert_eq!(
+                kind(&format!(
+                    r#"{{"hook_event_name":"SessionStart","source":"{source}"}}"#
+                )),
+                HookKind::SessionStart { source: start }
+            );
+        }
+        assert_eq!(
+            kind(r#"{"hook_event_name":"SessionEnd","reason":"prompt_input_exit"}"#),
+            HookKind::SessionEnd {
+                reason: "prompt_input_exit".into()
+            }
+        );
+        assert_eq!(
+            kind(
+                r#"{"hook_event_name":"UserPromptSubmit","prompt":"<task-notification>\n<task-id>b</task-id>"}"#
+            ),
+            HookKind::Prompt {
+                text: "<task-notification>\n<task-id>b</task-id>".into(),
+                task_notification: true,
+            }
+        );
+        assert!(matches!(
+            kind(r#"{"hook_event_name":"PostToolUse","tool_name":"Read","tool_input":{"file_path":"/a"},"tool_response":{},"tool_use_id":"t"}"#),
+            HookKind::ToolEnded { tool } if tool.arg.as_deref() == Some("/a")
+        ));
+        assert!(matches!(
+            kind(
+                r#"{"hook_event_name":"PostToolUseFailure","tool_name":"Bash","is_interrupt":true}"#
+            ),
+            HookKind::ToolFailed {
+                interrupted: true,
+                ..
+            }
+        ));
+        assert_eq!(
+            kind(
+                r#"{"hook_event_name":"Notification","message":"Claude needs your permission","notification_type":"permission_prompt"}"#
+            ),
+            HookKind::Notified {
+                kind: Some("permission_prompt".into()),
+                message: "Claude needs your permission".into(),
+            }
+        );
+        assert_eq!(
+            kind(
+                r#"{"hook_event_name":"Elicitation","mcp_server_name":"lab","message":"Pick a shade","mode":"form"}"#
+            ),
+            HookKind::FormAsked {
+                server: "lab".into(),
+                message: "Pick a shade".into()
+            }
+        );
+        assert_eq!(
+            kind(r#"{"hook_event_name":"ElicitationResult","action":"decline"}"#),
+            HookKind::FormAnswered
+        );
+        assert_eq!(
+            kind(
+                r#"{"hook_event_name":"StopFailure","error":"rate_limit","last_assistant_message":"API Error: 429"}"#
+            ),
+            HookKind::StopFailed {
+                error: "rate_limit".into(),
+                message: Some("API Error: 429".into()),
+            }
+        );
+        assert_eq!(
+            kind(
+                r#"{"hook_event_name":"SubagentStart","agent_id":"a1","agent_type":"general-purpose"}"#
+            ),
+            HookKind::SubagentStarted {
+                id: "a1".into(),
+                kind: "general-purpose".into()
+            }
+        );
+        assert_eq!(
+            kind(r#"{"hook_event_name":"SubagentStop","agent_id":"a1","agent_type":""}"#),
+            HookKind::SubagentStopped {
+                id: "a1".into(),
+                kind: "".into()
+            }
+        );
+        assert_eq!(
+            kind(
+                r#"{"hook_event_name":"PreCompact","trigger":"manual","custom_instructions":null}"#
+            ),
+            HookKind::CompactStarted { manual: true }
+        );
+        assert_eq!(
+            kind(r#"{"hook_event_name":"PostCompact","trigger":"auto"}"#),
+            HookKind::CompactEnded
+        );
+        assert_eq!(
+            kind(r#"{"hook_event_name":"CwdChanged","old_cwd":"/a","new_cwd":"/a/sub"}"#),
+            HookKind::CwdChanged {
+                cwd: "/a/sub".into()
+            }
+        );
+        assert_eq!(
+            kind(r#"{"hook_event_name":"MessageDisplay"}"#),
+            HookKind::Unknown {
+                name: "MessageDisplay".into()
+            }
+        );
+    }
+
+    #[test]
+    fn the_minimal_body_names_a_tab() {
+        let got = received(
+            &Headers::default(),
+            Some(br#"{"event":"stop","session":"tab-7"}"#),
+        )
+        .expect("a hook");
+        assert_eq!(got.tmux_session.as_deref(), Some("tab-7"));
+        assert!(matches!(
+            got.hook.kind,
+            HookKind::Stopped {
+                background: None,
+                ..
+            }
+        ));
+        assert_eq!(
+            (got.hook.id, got.hook.at, got.hook.agent),
+            (None, NOW, None)
+        );
+    }
+
+    #[test]
+    fn a_body_left_out_still_counts_by_its_header() {
+        let kind = |event: &str, body| {
+            let headers = Headers {
+                event: Some(event.into()),
+                ..Headers::default()
+            };
+            received(&headers, body).expect("a hook").hook.kind
+        };
+        assert!(matches!(kind("Stop", None), HookKind::Stopped { .. }));
+        assert!(matches!(
+            kind("PostToolUse", Some(b" \n".as_slice())),
+            HookKind::ToolEnded { .. }
+        ));
+    }
+
+    #[test]
+    fn broken_bodies_are_refused_in_words() {
+        for body in [
+            "{",
+            "[1]",
+            "null",
+            "\"Stop\"",
+            "{\"hook_event_name\":\"Stop\"",
+            "Stop",
+        ] {
+            let error = received(&full_headers(), Some(body.as_bytes())).expect_err(body);
+            assert!(
+                error
+                    .to_string()
+                    .starts_with("the body is not a JSON object"),
+                "{error}"
+            );
+        }
+        let nothing = received(&Headers::default(), Some(b"{}")).expect_err("no event");
+        assert!(matches!(nothing, HookError::NoEvent));
+        assert!(matches!(
+            received(&Headers::default(), None),
+            Err(HookError::NoEvent)
+        ));
+    }
+
+    #[test]
+    fn odd_fields_lose_themselves_alone() {
+        let hook = hook(
+            r#"{"hook_event_name":"UserPromptSubmit","session_id":7,"transcript_path":"../../etc/passwd","cwd":"relative","prompt":"\ud83d\u202e\u001b[31mhi","agent_id":"a b"}"#,
+        );
+        assert_eq!(hook.conversation, None);
+        assert_eq!(hook.transcript, None);
+        assert_eq!(hook.cwd, None);
+        assert_eq!(hook.agent_id, None);
+        let HookKind::Prompt { text, .. } = hook.kind else {
+            panic!("{:?}", hook.kind);
+        };
+        assert!(text.ends_with("‹U+202E›␛[31mhi"), "{text}");
+    }
+
+    #[test]
+    fn long_texts_are_bounded() {
+        let body = format!(
+            r#"{{"hook_event_name":"StopFailure","error":"{}","last_assistant_message":"{}"}}"#,
+            "k".repeat(20_000),
+            "m".repeat(20_000)
+        );
+        let HookKind::StopFailed { error, message } = hook(&body).kind else {
+            panic!("another kind");
+        };
+        assert!(error.chars().count() <= NAME_CHARS_MAX + 20);
+        assert!(message.is_some_and(|message| message.chars().count() <= MESSAGE_CHARS_MAX + 20));
+    }
+
+    #[test]
+    fn stamps_of_this_boot_order_and_others_count_by_wall_time() {
+        let stamp = |boot_ns, boot_id: &str, wall_ms| {
+            HookStamp {
+                boot_ns,
+                boot_id: boot_id.into(),
+                wall_ms,
+            }
+            .on_our_clock(BOOT, NOW)
+        };
+        let now_ms = NOW.wall_ms;
+        assert_eq!(
+            stamp(5, BOOT, now_ms - 900),
+            Stamp {
+                boot: Time(5),
+                wall_ms: now_ms - 900
+            }
+        );
+        assert_eq!(
+            stamp(5, "another boot", now_ms - 900),
+            Stamp {
+                boot: Time::from_ms(59_100),
+                wall_ms: now_ms - 900
+            }
+        );
+        assert_eq!(stamp(u64::MAX, BOOT, i64::MAX), NOW);
+        assert_eq!(
+            stamp(5, "another boot", i64::MIN),
+            Stamp {
+                boot: Time(0),
+                wall_ms: 0
+            }
+        );
+    }
+
+    #[test]
+    fn headers_survive_the_way() {
+        assert_eq!(through_pairs(&full_headers()), full_headers());
+        let odd = Headers {
+            tmux: Some(TmuxEnv {
+                socket: "/tmp/a b,c/ü%41\n".as_bytes().to_vec(),
+                pid: 1,
+                session: 2,
+            }),
+            ..Headers::default()
+        };
+        assert_eq!(through_pairs(&odd), odd);
+        assert!(odd.pairs()[0].1.is_ascii());
+        // As curl sends it from the environment.
+        assert_eq!(
+            Headers::read(|name| (name == header::PANE).then_some(b"%5".as_slice())).pane,
+            Some(5)
+        );
+    }
+
+    #[test]
+    fn spool_records_are_whole_or_refused() {
+        for body in [None, Some(b"".as_slice()), Some(b"{\"a\":\"\n\n\"}\xff")] {
+            let record = encode_spool(&full_headers(), body);
+            let (headers, got) = decode_spool(&record).expect("a record");
+            assert_eq!((headers, got), (full_headers(), body));
+            for cut in 0..record.len() {
+                assert!(decode_spool(&record[..cut]).is_err(), "cut at {cut}");
+            }
+        }
+        assert!(decode_spool(b"GET / HTTP/1.1\n\n").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_body_is_read_or_refused(body in prop::collection::vec(any::<u8>(), 0..200)) {
+            if let Ok(got) = received(&Headers::default(), Some(&body)) {
+                prop_assert_eq!(got.hook.at, NOW);
+            }
+        }
+
+        #[test]
+        fn any_field_of_any_event_is_read(
+            event in "(SessionStart|UserPromptSubmit|PreToolUse|PermissionRequest|Notification|Elicitation|Stop|StopFailure|SubagentStop|PreCompact|CwdChanged|x)",
+            key in "(source|prompt|tool_name|tool_input|notification_type|message|background_tasks|session_crons|error|agent_id|new_cwd|session_id)",
+            value in r#"(null|true|-1|1e999|"\PC{0,9}"|\[\]|\[\{\}\]|\{"questions":\[1,\{"question":"q","options":\[\[\]\]\}\]\}|\{\}|"\\ud800")"#,
+        ) {
+            let body = format!(r#"{{"hook_event_name":"{event}","{key}":{value}}}"#);
+            // The value may hold a quote of its own; then it is a broken body.
+            if let Err(error) = received(&Headers::default(), Some(body.as_bytes())) {
+                prop_assert!(matches!(error, HookError::Json(_)));
+            }
+        }
+
+        #[test]
+        fn any_header_is_read_or_absent(value in prop::collection::vec(any::<u8>(), 0..60)) {
+            let headers = Headers::read(|_| Some(&value));
+            prop_assert_eq!(through_pairs(&headers).tmux, headers.tmux);
+        }
+
+        #[test]
+        fn any_file_is_a_record_or_none(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            prop_assert!(decode_spool(&bytes).is_err());
+        }
+    }
+}
