@@ -424,3 +424,382 @@ impl Tail {
         self.held = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn kinds(line: &str) -> Vec<TranscriptKind> {
+        facts(line.as_bytes())
+            .into_iter()
+            .map(|fact| fact.kind)
+            .collect()
+    }
+
+    /// Recorded run s02, Claude Code 2.1.332.
+    const PROMPT: &str = r#"{"parentUuid":null,"isSidechain":false,"promptId":"64ffb3f2","type":"user","message":{"role":"user","content":"say hello"},"uuid":"de5b42f6","timestamp":"2026-11-30T08:59:22.186Z","permissionMode":"default","origin":{"kind":"human"},"promptSource":"typed"}"#;
+    const ANSWER: &str = r#"{"parentUuid":"7893362e","isSidechain":false,"message":{"model":"claude-opus-5-5","id":"msg_1","type":"message","role":"assistant","content":[{"type":"text","text":"hello"}],"stop_reason":"end_turn","usage":{"input_tokens":14002,"cache_read_input_tokens":10,"cache_creation_input_tokens":5,"output_tokens":7}},"type":"assistant","uuid":"cf8ac230","timestamp":"2026-11-30T08:59:22.600Z"}"#;
+    const DURATION: &str = r#"{"parentUuid":"x","isSidechain":false,"type":"system","subtype":"turn_duration","durationMs":604,"timestamp":"2026-11-30T08:59:22.816Z"}"#;
+    const ATTACHMENT: &str = r#"{"parentUuid":"d","isSidechain":false,"attachment":{"type":"date","date":"2026-11-30"},"type":"attachment","uuid":"8370affe","timestamp":"2026-11-30T08:59:22.410Z"}"#;
+    const BLOB: &str = r#"{"type":"api-request-blob","blobs":["say hello"]}"#;
+    const MARKER: &str = r#"{"parentUuid":"x","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]},"timestamp":"2026-11-30T08:59:30.000Z","interruptedMessageId":"msg_2"}"#;
+
+    #[test]
+    fn a_plain_turn_is_prompt_usage_and_end() {
+        assert_eq!(
+            facts(PROMPT.as_bytes()),
+            [TranscriptFact {
+                written_ms: Some(1_796_029_162_186),
+                sidechain: false,
+                kind: TranscriptKind::Prompted {
+                    task_notification: false
+                },
+            }]
+        );
+        assert_eq!(
+            kinds(ANSWER),
+            [
+                TranscriptKind::Usage {
+                    model: Some("claude-opus-5-5".into()),
+                    context_tokens: Some(14_024),
+                },
+                TranscriptKind::TurnEnded {
+                    last_message: Some("hello".into())
+                },
+            ]
+        );
+        assert_eq!(
+            kinds(DURATION),
+            [TranscriptKind::TurnEnded { last_message: None }]
+        );
+        assert_eq!(kinds(ATTACHMENT), []);
+        assert_eq!(kinds(BLOB), []);
+    }
+
+    #[test]
+    fn an_answer_that_goes_on_is_no_end() {
+        for reason in [
+            "null",
+            r#""tool_use""#,
+            r#""pause_turn""#,
+            r#""max_tokens""#,
+        ] {
+            let line = ANSWER.replace(r#""end_turn""#, reason);
+            assert!(
+                !kinds(&line)
+                    .iter()
+                    .any(|kind| matches!(kind, TranscriptKind::TurnEnded { .. }))
+            );
+        }
+        for reason in [r#""stop_sequence""#, r#""refusal""#] {
+            assert_eq!(kinds(&ANSWER.replace(r#""end_turn""#, reason)).len(), 2);
+        }
+    }
+
+    #[test]
+    fn tools_are_matched_by_their_id() {
+        let asked = r#"{"isSidechain":false,"type":"assistant","message":{"model":"claude-opus-5-5","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"touch a.txt"}}],"stop_reason":"tool_use"}}"#;
+        assert!(matches!(
+            kinds(asked).as_slice(),
+            [TranscriptKind::ToolStarted { tool }]
+                if tool.use_id.as_deref() == Some("toolu_1") && tool.arg.as_deref() == Some("touch a.txt")
+        ));
+        let result = r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"toolu_1","type":"tool_result","content":[{"type":"image","source":{"data":"AAAA"}}],"is_error":false}]}}"#;
+        assert_eq!(
+            kinds(result),
+            [TranscriptKind::ToolEnded {
+                use_id: "toolu_1".into()
+            }]
+        );
+    }
+
+    #[test]
+    fn an_interrupt_is_a_marker_and_not_a_persons_words() {
+        assert_eq!(kinds(MARKER), [TranscriptKind::Interrupted]);
+        let for_tool = MARKER.replace("by user]", "by user for tool use]");
+        assert_eq!(kinds(&for_tool), [TranscriptKind::Interrupted]);
+        let typed = PROMPT.replace("say hello", "[Request interrupted by user] is what I saw");
+        assert_eq!(
+            kinds(&typed),
+            [TranscriptKind::Prompted {
+                task_notification: false
+            }]
+        );
+    }
+
+    #[test]
+    fn an_api_error_carries_its_kind() {
+        // Recorded run s12c.
+        let error = r#"{"isSidechain":false,"type":"assistant","message":{"model":"<synthetic>","role":"assistant","stop_reason":"stop_sequence","content":[{"type":"text","text":"API Error: Request rejected (429)"}]},"error":"rate_limit","isApiErrorMessage":true}"#;
+        assert_eq!(
+            kinds(error),
+            [TranscriptKind::ApiError {
+                kind: "rate_limit".into(),
+                message: Some("API Error: Request rejected (429)".into()),
+            }]
+        );
+        // 2.1.128 writes the field as false on an interrupted partial: an end, until its marker comes.
+        let partial = error.replace(
+            r#""error":"rate_limit","isApiErrorMessage":true"#,
+            r#""isApiErrorMessage":false"#,
+        );
+        assert!(matches!(
+            kinds(&partial).as_slice(),
+            [TranscriptKind::TurnEnded { .. }]
+        ));
+        let older = error.replace(r#""error":"rate_limit","#, "");
+        assert!(matches!(
+            kinds(&older).as_slice(),
+            [TranscriptKind::ApiError { kind, .. }] if &**kind == "unknown"
+        ));
+    }
+
+    #[test]
+    fn only_prompts_are_prompts() {
+        let user = |content: &str, more: &str| {
+            kinds(&format!(
+                r#"{{"type":"user","message":{{"role":"user","content":"{content}"}}{more}}}"#
+            ))
+        };
+        let nobody = [TranscriptKind::Prompted {
+            task_notification: true,
+        }];
+        let person = [TranscriptKind::Prompted {
+            task_notification: false,
+        }];
+        let notified = user(
+            r"<task-notification>\n<task-id>b</task-id>",
+            r#","origin":{"kind":"task-notification"},"promptSource":"system""#,
+        );
+        assert_eq!(notified, nobody);
+        // Recorded run s36: a wake-up.
+        assert_eq!(
+            user("say woke up", r#","isMeta":true,"promptSource":"system""#),
+            nobody
+        );
+        // 2.0.77 has neither origin nor source.
+        assert_eq!(user("say ok", ""), person);
+        assert_eq!(user("say headless", r#","promptSource":"sdk""#), person);
+        assert_eq!(
+            user(
+                "<command-message>greet</command-message>",
+                r#","origin":{"kind":"human"}"#
+            ),
+            person
+        );
+        for (content, more) in [
+            (
+                "This session is being continued",
+                r#","isCompactSummary":true"#,
+            ),
+            ("<system-reminder>x", r#","isMeta":true"#),
+            ("Stop hook feedback:", r#","isMeta":true"#),
+            ("<command-name>/clear</command-name>", ""),
+            ("<local-command-stdout>Bye!</local-command-stdout>", ""),
+            ("<bash-input>sleep 6</bash-input>", ""),
+        ] {
+            assert_eq!(user(content, more), [], "{content}");
+        }
+    }
+
+    #[test]
+    fn queue_compaction_continuation_and_titles_are_read() {
+        let queue = |operation: &str| {
+            kinds(&format!(
+                r#"{{"type":"queue-operation","operation":"{operation}","timestamp":"2026-11-30T10:26:02.037Z"}}"#
+            ))
+        };
+        assert_eq!(queue("enqueue"), [TranscriptKind::Enqueued]);
+        for operation in ["dequeue", "remove", "popAll"] {
+            assert_eq!(queue(operation), [TranscriptKind::Dequeued]);
+        }
+        assert_eq!(queue("tomorrow"), []);
+        assert_eq!(
+            kinds(
+                r#"{"type":"system","subtype":"compact_boundary","content":"Conversation compacted"}"#
+            ),
+            [TranscriptKind::CompactBoundary]
+        );
+        assert_eq!(
+            kinds(
+                r#"{"type":"continued-in","sessionId":"a","continuedInSessionId":"faf2987f-ee43"}"#
+            ),
+            [TranscriptKind::ContinuedIn {
+                conversation: "faf2987f-ee43".into()
+            }]
+        );
+        assert_eq!(
+            kinds(r#"{"type":"ai-title","aiTitle":"Lab session","sessionId":"a"}"#),
+            [TranscriptKind::Title {
+                text: "Lab session".into()
+            }]
+        );
+        assert_eq!(
+            kinds(r#"{"type":"system","subtype":"away_summary","content":"x"}"#),
+            []
+        );
+    }
+
+    #[test]
+    fn a_sidechain_line_says_that_it_is_one() {
+        let side = ANSWER.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
+        assert!(facts(side.as_bytes()).iter().all(|fact| fact.sidechain));
+    }
+
+    #[test]
+    fn broken_lines_are_skipped_and_the_rest_is_read() {
+        let deep = format!(r#"{{"type":"user","x":{}}}"#, "[".repeat(10_000));
+        let deep_whole = format!(
+            r#"{{"type":"assistant","message":{{"stop_reason":"end_turn","content":[{{"type":"tool_use","name":"x","id":"t","input":{}{}}}]}}}}"#,
+            "[".repeat(10_000),
+            "]".repeat(10_000)
+        );
+        assert_eq!(kinds(&deep_whole).len(), 2);
+        let mut file = Vec::new();
+        for line in [
+            b"\xff\xfe{".as_slice(),
+            b"\0\0\0",
+            b"{\"type\":\"user\"",
+            b"null",
+            b"[]",
+            b"",
+            b"{\"type\":7}",
+            b"{\"type\":\"user\",\"message\":[]}",
+            deep.as_bytes(),
+            DURATION.as_bytes(),
+        ] {
+            file.extend_from_slice(line);
+            file.push(b'\n');
+        }
+        let facts = Lines::new().push_facts(&file);
+        assert_eq!(facts.len(), 1);
+        // Bytes that are no UTF-8 inside a string lose only themselves.
+        let mut line = ANSWER.as_bytes().to_vec();
+        let at = ANSWER.find("hello").expect("the text");
+        line[at] = 0xff;
+        assert_eq!(super::facts(&line).len(), 2);
+    }
+
+    #[test]
+    fn a_line_is_read_once_and_only_when_it_is_whole() {
+        let file = format!("{PROMPT}\n{}\n", ANSWER.replace("hello", "漢字"));
+        let bytes = file.as_bytes();
+        for cut in 0..=bytes.len() {
+            let mut lines = Lines::new();
+            let mut facts = lines.push_facts(&bytes[..cut]);
+            let whole = bytes[..cut].iter().filter(|&&b| b == b'\n').count();
+            assert_eq!(facts.len(), [0, 1, 3][whole]);
+            facts.extend(lines.push_facts(&bytes[cut..]));
+            assert_eq!(facts.len(), 3);
+            assert_eq!(
+                facts[2].kind,
+                TranscriptKind::TurnEnded {
+                    last_message: Some("漢字".into())
+                }
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_skipped_in_bounded_memory() {
+        let mut lines = Lines::new();
+        assert!(lines.push_facts(b"{\"type\":\"user\",\"x\":\"").is_empty());
+        let block = vec![b'a'; 1024 * 1024];
+        for _ in 0..20 {
+            assert!(lines.push_facts(&block).is_empty());
+            assert!(lines.held() <= LINE_BYTES_MAX);
+        }
+        let facts = lines.push_facts(format!("\"}}\n{DURATION}\n").as_bytes());
+        assert_eq!((facts.len(), lines.skipped(), lines.held()), (1, 1, 0));
+    }
+
+    fn tail(file: &[u8], block: usize) -> (Tail, usize) {
+        let mut tail = Tail::new();
+        let mut end = file.len();
+        while end > 0 && !tail.is_enough() {
+            let start = end.saturating_sub(block);
+            tail.push_before(&file[start..end]);
+            end = start;
+        }
+        (tail, end)
+    }
+
+    #[test]
+    fn the_newest_turn_is_found_behind_bulk_and_giants() {
+        // Not one decisive line in the last 300 kB, then one line of 3 MB, then one that is too long.
+        let attachments = format!("{ATTACHMENT}\n").repeat(2_000);
+        let image = format!(
+            r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{}"}}]}}}}"#,
+            "A".repeat(3_000_000)
+        );
+        let giant = format!(
+            r#"{{"type":"attachment","x":"{}"}}"#,
+            "A".repeat(LINE_BYTES_MAX)
+        );
+        let old = format!("{PROMPT}\n{MARKER}\n");
+        let file =
+            format!("{old}{PROMPT}\n{ANSWER}\n{image}\n{giant}\n{attachments}{{\"unfinished");
+        for block in [4_096, 65_536, 1 << 20] {
+            let (tail, rest) = tail(file.as_bytes(), block);
+            assert!(tail.is_enough());
+            assert_eq!(tail.unfinished_bytes(), "{\"unfinished".len() as u64);
+            let facts = tail.finish(rest == 0);
+            let last = &facts[facts.len() - 4..];
+            assert!(matches!(last[0].kind, TranscriptKind::Prompted { .. }));
+            assert!(matches!(last[2].kind, TranscriptKind::TurnEnded { .. }));
+            assert!(matches!(last[3].kind, TranscriptKind::ToolEnded { .. }));
+        }
+    }
+
+    #[test]
+    fn a_file_without_a_prompt_is_read_to_its_start() {
+        let file = format!("{ANSWER}\n{DURATION}\n");
+        let (tail, rest) = tail(file.as_bytes(), 7);
+        assert_eq!((tail.is_enough(), rest), (false, 0));
+        assert_eq!(tail.finish(true).len(), 3);
+        assert!(Tail::new().finish(true).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_line_is_read_or_skipped(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert!(facts(&line).len() < 100);
+        }
+
+        #[test]
+        fn any_odd_value_anywhere_is_read_or_skipped(
+            kind in "(user|assistant|system|queue-operation|continued-in|ai-title|summary|x)",
+            key in "(message|subtype|operation|content|isSidechain|timestamp|error|isApiErrorMessage|aiTitle|origin)",
+            value in r#"(null|true|-1|"\PC{0,9}"|\[\]|\{\}|\{"content":\[null,7,\{\},\{"type":"text"\},\{"type":"tool_use"\}\]\})"#,
+        ) {
+            let line = format!(r#"{{"type":"{kind}","{key}":{value}}}"#);
+            prop_assert!(facts(line.as_bytes()).len() < 10);
+        }
+
+        #[test]
+        fn forwards_and_backwards_find_the_same(
+            picks in prop::collection::vec(0usize..8, 0..12),
+            block in 1usize..700,
+            cut in 0usize..40,
+        ) {
+            let lines = [PROMPT, ANSWER, DURATION, ATTACHMENT, BLOB, MARKER, "", "{broken"];
+            let file: String = picks.iter().map(|&pick| format!("{}\n", lines[pick])).collect();
+            let file = &file.as_bytes()[..file.len().saturating_sub(cut)];
+            let mut forwards = Lines::new();
+            let all = forwards.push_facts(file);
+            let (tail, rest) = tail(file, block);
+            prop_assert_eq!(tail.unfinished_bytes(), forwards.held() as u64);
+            let found = tail.finish(rest == 0);
+            prop_assert!(all.ends_with(&found));
+            let prompts = |facts: &[TranscriptFact]| {
+                facts.iter().filter(|fact| matches!(fact.kind, TranscriptKind::Prompted { .. })).count()
+            };
+            prop_assert!(prompts(&found) >= prompts(&all).min(1));
+            if prompts(&all) == 0 {
+                prop_assert_eq!(found, all);
+            }
+        }
+    }
+}
