@@ -1,0 +1,104 @@
+// Questions and orders over HTTP. Owns the header that proves the login and how a refusal becomes a sentence; must
+// never keep an answer (the fleet comes by the status socket).
+
+/** The server (or the way to it) said no; the message is its sentence. */
+export class Refused extends Error {
+  /** HTTP status, 0 when no answer came. */
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+const SECRET = "purplemux.secret";
+
+/** The login's secret; null when signed out. Stored as `{"secret": …}`. */
+export function storedSecret(): string | null {
+  const text = localStorage.getItem(SECRET);
+  if (text === null) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && "secret" in value && typeof value.secret === "string") return value.secret;
+  } catch {
+    // Not ours, or cut short: as good as signed out.
+    return null;
+  }
+  return null;
+}
+
+export function forgetSecret(): void {
+  localStorage.removeItem(SECRET);
+}
+
+async function ask(method: string, path: string, body?: unknown): Promise<Response> {
+  const headers = new Headers();
+  const secret = storedSecret();
+  if (secret !== null) headers.set("x-pmux-secret", secret);
+  if (body !== undefined) headers.set("content-type", "application/json");
+  let response: Response;
+  try {
+    response = await fetch(path, { method, headers, body: body === undefined ? null : JSON.stringify(body), cache: "no-store" });
+  } catch (error) {
+    throw new Refused(0, error instanceof Error ? error.message : String(error));
+  }
+  if (!response.ok) throw new Refused(response.status, await sentenceOf(response));
+  return response;
+}
+
+async function sentenceOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && "error" in value && typeof value.error === "string") return value.error;
+  } catch {
+    // A proxy's page, not ours: its status says more than its markup.
+    return `${response.status} ${response.statusText}`;
+  }
+  return `${response.status} ${response.statusText}`;
+}
+
+function text(value: unknown, name: string): string {
+  if (typeof value === "object" && value !== null && name in value) {
+    const found: unknown = (value as Record<string, unknown>)[name];
+    if (typeof found === "string") return found;
+  }
+  throw new Refused(0, `The server's answer has no "${name}".`);
+}
+
+/** Trades a one-time code for a login and stores its secret. */
+export async function login(code: string): Promise<void> {
+  const answer: unknown = await (await ask("POST", "/api/login", { code })).json();
+  localStorage.setItem(SECRET, JSON.stringify({ secret: text(answer, "secret") }));
+}
+
+/** Throws `Refused` with 401 when the login is no longer good. */
+export async function session(): Promise<void> {
+  await ask("GET", "/api/session");
+}
+
+export async function logout(): Promise<void> {
+  await ask("POST", "/api/logout");
+}
+
+export type TabType = "terminal" | "claude-code";
+
+/** Answers with the new tab's id. */
+export async function createTab(type: TabType, workspace: string | null): Promise<string> {
+  const body = workspace === null ? { type } : { type, workspace };
+  return text(await (await ask("POST", "/api/tabs", body)).json(), "tab");
+}
+
+export async function renameTab(tab: string, name: string): Promise<void> {
+  await ask("PATCH", `/api/tabs/${encodeURIComponent(tab)}`, { name });
+}
+
+/** Refused with 409 while an agent lives in it, unless `force`. */
+export async function closeTab(tab: string, force: boolean): Promise<void> {
+  await ask("DELETE", `/api/tabs/${encodeURIComponent(tab)}${force ? "?force=1" : ""}`);
+}
+
+/** Makes the server look at this tab's processes again; what it finds comes by the status socket. */
+export async function checkClaude(tab: string): Promise<void> {
+  await ask("GET", `/api/check-claude?tab=${encodeURIComponent(tab)}`);
+}

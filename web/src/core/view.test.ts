@@ -1,0 +1,130 @@
+// The words a screen reader (and a test) hears, the silhouettes, the order, the title.
+
+import { describe, expect, test } from "vitest";
+import type { Item } from "../wire/protocol.ts";
+import { apply } from "./fleet.ts";
+import { item } from "./sample.ts";
+import { attention, byUrgency, chipDetail, counts, documentTitle, firstLine, lineOf, nextAfter, shapeOf, shortPath, stateWords, turnOf, workspaceShape } from "./view.ts";
+import { sayer } from "./words.ts";
+
+const say = sayer("en");
+const row = (change: Partial<Item>) => item({ id: "a", ...change });
+const asks = (kind: "permission" | "question" | "plan" | "form" | "dialog" | "startup", text = "") =>
+  row({ state: "needs-input", detail: { ask: { id: 1, kind, text, options: [] } } });
+
+describe("state words", () => {
+  test.each<[Item, string]>([
+    [row({ state: "idle" }), "Idle"],
+    [row({ state: "busy", detail: { doing: "tool", tool: "Bash" } }), "Busy"],
+    [asks("permission"), "Needs input, permission"],
+    [asks("question"), "Needs input, question"],
+    [asks("plan"), "Needs input, plan"],
+    [asks("form"), "Needs input, form"],
+    [asks("dialog"), "Needs input, dialog"],
+    [row({ state: "needs-input" }), "Needs input"],
+    [row({ state: "review", detail: { outcome: "finished" } }), "To review, finished"],
+    [row({ state: "review", detail: { outcome: "failed", error: "x" } }), "To review, failed"],
+    [row({ state: "unknown" }), "Unknown"],
+    [row({ state: null, presence: "none" }), "Not running"],
+    [row({ state: null, presence: "starting" }), "Not running"],
+    [row({ state: null, presence: "gone" }), "Gone"],
+    [row({ state: "busy", presence: "suspended" }), "Suspended"],
+  ])("%#: %s", (given, words) => {
+    expect(stateWords(given, say)).toBe(words);
+  });
+
+  test("are said in the language chosen", () => {
+    expect(stateWords(asks("permission"), sayer("zh-TW"))).toBe("需要輸入，權限");
+  });
+});
+
+describe("shapes", () => {
+  test("dialog and start-up questions carry the permission's mark", () => {
+    expect(shapeOf(asks("dialog"))).toBe("permission");
+    expect(shapeOf(asks("startup"))).toBe("permission");
+    expect(shapeOf(asks("plan"))).toBe("plan");
+  });
+  test("a suspended agent is drawn still, whatever its state", () => {
+    expect(turnOf(shapeOf(row({ state: "needs-input", presence: "suspended" })))).toBe("none");
+  });
+  test("a workspace's dot shows what the oldest question in it asks", () => {
+    const workspace = { id: "w", name: "w", dir: "/", tabs: [], state: "needs-input" as const, failed: false };
+    const items = [{ ...asks("permission"), since_ms: 9 }, { ...asks("question"), since_ms: 3 }, { ...asks("plan"), since_ms: 1, presence: "suspended" as const }];
+    expect(workspaceShape(workspace, items)).toBe("question");
+    expect(workspaceShape({ ...workspace, state: "review", failed: true }, [])).toBe("failed");
+  });
+});
+
+describe("lines", () => {
+  test.each<[Item, string]>([
+    [asks("permission", "Run pnpm vitest?\nsecond"), "Run pnpm vitest?"],
+    [asks("permission"), "Permission"],
+    [row({ state: "busy", detail: { doing: "tool", tool: "Bash", arg: "ls -l" } }), "Bash: ls -l"],
+    [row({ state: "busy", tool: "Read", detail: { doing: "tool" } }), "Read"],
+    [row({ state: "busy" }), "Thinking"],
+    [row({ state: "busy", detail: { doing: "compacting" } }), "Compacting context"],
+    [row({ state: "busy", detail: { doing: "subagents", agents: 3 } }), "3 subagents"],
+    [row({ state: "review", last_message: "## Done\nAll good" }), "Done"],
+    [row({ state: "review", detail: { shells: 2 }, last_message: "Done" }), "Done. 2 shells still running"],
+    [row({ state: "review", detail: { outcome: "failed", error: "API error 529" } }), "Stopped: API error 529"],
+    [row({ state: "idle", last_message: "- one" }), "one"],
+    [row({ state: null, presence: "none" }), "…/code/purplemux"],
+    [row({ state: null, presence: "none", cwd: null }), "Claude is not running here"],
+    [row({ state: "busy", presence: "suspended" }), "Suspended with Ctrl+Z"],
+  ])("%#: %s", (given, line) => {
+    expect(lineOf(given, say)).toBe(line);
+  });
+  test("the chip adds what the word does not say", () => {
+    expect(chipDetail(row({ state: "busy", detail: { doing: "tool", tool: "Bash" } }), say)).toBe("Bash");
+    expect(chipDetail(row({ state: "review", detail: { outcome: "failed" } }), say)).toBe("stopped with error");
+    expect(chipDetail(asks("permission"), say)).toBe("permission");
+    expect(chipDetail(row({ state: "idle" }), say)).toBe("");
+  });
+  test("first lines lose Markdown's leading marks only", () => {
+    expect(firstLine("\n\n  > quoted *bold*")).toBe("quoted *bold*");
+    expect(firstLine("---\n")).toBe("");
+  });
+  test("short paths", () => {
+    expect(shortPath("/srv")).toBe("/srv");
+    expect(shortPath(null)).toBe("");
+  });
+});
+
+describe("order and counts", () => {
+  const waiting = [
+    item({ id: "done-old", state: "review", since_ms: 1, attention: true, detail: { outcome: "finished" } }),
+    item({ id: "failed", state: "review", since_ms: 9, attention: true, detail: { outcome: "failed" } }),
+    item({ id: "ask-new", state: "needs-input", since_ms: 8, attention: true }),
+    item({ id: "ask-old", state: "needs-input", since_ms: 2, attention: true }),
+    item({ id: "silenced", state: "needs-input", since_ms: 0 }),
+    item({ id: "busy", state: "busy" }),
+    item({ id: "off", state: null, presence: "none" }),
+  ];
+  test("needs input, then failed, then finished, the oldest first; what does not want attention is not in it", () => {
+    expect(attention(waiting).map((found) => found.id)).toEqual(["ask-old", "ask-new", "failed", "done-old"]);
+  });
+  test("next is never the one on screen while another waits", () => {
+    expect(nextAfter(attention(waiting), "ask-old")?.id).toBe("ask-new");
+    expect(nextAfter(attention(waiting).slice(0, 1), "ask-old")?.id).toBe("ask-old");
+    expect(nextAfter([], null)).toBeNull();
+  });
+  test("counts leave out what does not run", () => {
+    expect(counts(waiting)).toEqual({ needs: 3, review: 2, busy: 1, unknown: 0, idle: 0 });
+  });
+  test("the whole order", () => {
+    const ids = [...waiting].sort(byUrgency).map((found) => found.id);
+    expect(ids).toEqual(["silenced", "ask-old", "ask-new", "failed", "done-old", "busy", "off"]);
+  });
+});
+
+describe("the browser tab's title", () => {
+  const fleetOf = (items: Item[]) => apply(null, { type: "snapshot", epoch: "e", rev: 1, now_ms: 0, items, workspaces: [], notices: [] }, 0).fleet;
+  test("counts what wants attention, names the session, or says offline", () => {
+    const two = fleetOf([item({ id: "a", attention: true, state: "review" }), item({ id: "b", attention: true, state: "needs-input" }), item({ id: "c" })]);
+    expect(documentTitle(two, true, "Fix it", say)).toBe("(2) Fix it · purplemux");
+    expect(documentTitle(fleetOf([]), true, "Fix it", say)).toBe("Fix it · purplemux");
+    expect(documentTitle(two, true, null, say)).toBe("(2) purplemux");
+    expect(documentTitle(two, false, "Fix it", say)).toBe("Offline · purplemux");
+    expect(documentTitle(null, false, null, say)).toBe("purplemux");
+  });
+});

@@ -1,0 +1,350 @@
+// What the page shows right now: signed in or not, the fleet as last told, how old it is, which row is looked at. The
+// one owner of the status socket and of the fleet; must never change a row by itself, and must never wait with showing
+// that the link is gone.
+
+import * as api from "./api.ts";
+import { after, everyWhileSeen, now, type Stop } from "./clock.ts";
+import { apply, type Fleet, groups } from "./core/fleet.ts";
+import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
+import { Link, type Phase } from "./link.ts";
+import { settings } from "./settings.svelte.ts";
+import type { ClientMsg, Item, ServerMsg } from "./wire/protocol.ts";
+
+export type Gate =
+  | { at: "signing-in" }
+  /** `why` is the server's sentence about a link that did not work. */
+  | { at: "signed-out"; why: string | null }
+  | { at: "in" };
+
+/** The server sends a heartbeat every 10 s; past this the picture is old. */
+const SILENCE_MS_MAX = 15_000;
+/** Announcements are merged so that a screen reader is never flooded. */
+const ANNOUNCE_MS_MIN = 5000;
+/** A review counts as seen after this long on screen in a focused window. */
+const SEEN_MS = 2000;
+
+class Page {
+  gate = $state.raw<Gate>({ at: "signing-in" });
+  fleet = $state.raw<Fleet | null>(null);
+  link = $state.raw<Phase>({ kind: "connecting" });
+  /** Our clock, when the server was last heard. */
+  heardMs = $state(now());
+  /** Our clock, each second while the page is seen. */
+  nowMs = $state(now());
+  /** The window has the focus and is not hidden. */
+  attentive = $state(document.hasFocus() && !document.hidden);
+  /** Row asked for by the address; it may not be known yet. */
+  wanted = $state<string | null>(null);
+  /** A phone's width: one screen at a time. */
+  narrow = $state(false);
+  filter = $state<Counted | null>(null);
+  /** Ids of the workspaces whose rows are folded away. */
+  collapsed = $state.raw<readonly string[]>([]);
+  /** A sentence about something that was asked for and not done. */
+  complaint = $state<string | null>(null);
+  /** For the polite live region. */
+  said = $state("");
+  /** The tab whose terminal is live on screen, at its end; null otherwise. */
+  onScreen = $state<string | null>(null);
+  /** The last row looked at that the server took away: its terminal ended. */
+  ended = $state.raw<Item | null>(null);
+
+  /** Server's clock, unix ms, each second. */
+  readonly serverMs = $derived(this.nowMs + (this.fleet?.skewMs ?? 0));
+  /** Moves once in ten seconds: for ages in minutes. */
+  readonly minuteMs = $derived(Math.floor(this.serverMs / 10_000) * 10_000);
+  readonly live = $derived(this.link.kind === "live");
+  /** We had a picture and it may have changed since. */
+  readonly stale = $derived(this.fleet !== null && this.link.kind !== "live");
+  readonly groups = $derived(this.fleet === null ? [] : groups(this.fleet));
+  readonly rows = $derived(this.groups.flatMap((group) => group.items));
+  readonly counts = $derived(counts(this.rows));
+  readonly waiting = $derived(attention(this.rows));
+  readonly currentId = $derived.by(() => this.#choose());
+  readonly current = $derived(this.currentId === null ? null : (this.fleet?.items.get(this.currentId) ?? null));
+  readonly next = $derived(nextAfter(this.waiting, this.currentId));
+  readonly host = $derived(this.rows[0]?.host ?? location.hostname);
+  /** The workspace that new tabs go to. */
+  readonly workspace = $derived(
+    this.fleet?.workspaces.find((workspace) => workspace.id === this.current?.workspace) ?? this.fleet?.workspaces[0] ?? null,
+  );
+
+  /** Episode and id of a review whose end is on screen in a focused window. */
+  readonly #seeable = $derived.by(() => {
+    const { current, attentive, live, onScreen } = this;
+    if (current === null || !attentive || !live || onScreen !== current.id) return null;
+    return current.state === "review" && current.episode !== null ? `${current.episode} ${current.id}` : null;
+  });
+
+  #status: Link | null = null;
+  #request = 0;
+  /** Tab that we made and that the fleet does not name yet. */
+  #made: string | null = null;
+  /** Tab that we closed: its going is no news. */
+  #closing: string | null = null;
+  #pending = new Map<string, string>();
+  #announce: Stop | null = null;
+
+  /** Call once. `code` is the one-time code that was in the address, already removed from it. */
+  async start(code: string | null): Promise<void> {
+    this.#listen();
+    if (code !== null) await this.signIn(code);
+    else if (api.storedSecret() === null) this.gate = { at: "signed-out", why: null };
+    else this.#enter();
+  }
+
+  /** Trades a one-time code for a login. A code that does not work ends no login that does. */
+  async signIn(code: string): Promise<void> {
+    try {
+      await api.login(code);
+    } catch (error) {
+      if (!(await this.#stillIn())) {
+        this.gate = { at: "signed-out", why: sentence(error) };
+        return;
+      }
+    }
+    this.#enter();
+  }
+
+  open(id: string, how: "push" | "replace" = this.narrow ? "push" : "replace"): void {
+    this.ended = null;
+    const hash = `#/t/${encodeURIComponent(id)}`;
+    if (how === "push") history.pushState({ opened: true }, "", hash);
+    else history.replaceState(history.state, "", hash);
+    this.#route();
+  }
+
+  /** Back to the list of a phone. */
+  home(): void {
+    this.ended = null;
+    const state: unknown = history.state;
+    if (typeof state === "object" && state !== null && "opened" in state) history.back();
+    else {
+      history.replaceState(null, "", location.pathname);
+      this.#route();
+    }
+  }
+
+  openNext(): void {
+    if (this.next !== null) this.open(this.next.id);
+  }
+
+  async create(type: api.TabType): Promise<void> {
+    await this.#try(settings.say("said.newFailed"), async () => {
+      const tab = await api.createTab(type, this.workspace?.id ?? null);
+      this.#made = tab;
+      this.open(tab);
+    });
+  }
+
+  /** Answers false when an agent lives in the tab and `force` was not given: ask the person first. */
+  async close(item: Item, force: boolean): Promise<boolean> {
+    let asked = true;
+    await this.#try(settings.say("said.closeFailed"), async () => {
+      const beside = this.#beside(item.id);
+      try {
+        this.#closing = item.id;
+        await api.closeTab(item.id, force);
+      } catch (error) {
+        this.#closing = null;
+        if (error instanceof api.Refused && error.status === 409 && !force) {
+          asked = false;
+          return;
+        }
+        throw error;
+      }
+      if (this.wanted !== item.id && this.currentId !== item.id) return;
+      if (this.narrow) this.home();
+      else if (beside !== null) this.open(beside);
+      else this.#forget();
+    });
+    return asked;
+  }
+
+  async rename(item: Item, name: string): Promise<void> {
+    await this.#try(settings.say("said.renameFailed"), () => api.renameTab(item.id, name));
+  }
+
+  dismiss(item: Item): void {
+    if (item.episode === null) return;
+    this.#send({ type: "dismiss", request: (this.#request += 1), item: item.id, episode: item.episode });
+  }
+
+  leaveEnded(): void {
+    this.ended = null;
+    if (this.narrow) this.home();
+    else this.#forget();
+  }
+
+  retryNow(): void {
+    this.#status?.retryNow();
+  }
+
+  async signOut(): Promise<void> {
+    await this.#try("", () => api.logout());
+    this.#leave(null);
+  }
+
+  toggleGroup(id: string): void {
+    this.collapsed = this.collapsed.includes(id) ? this.collapsed.filter((found) => found !== id) : [...this.collapsed, id];
+  }
+
+  /** Asks whether the login is still good; signs out when the server says it is not. */
+  async checkLogin(): Promise<void> {
+    if (!(await this.#stillIn())) this.#leave(null);
+  }
+
+  // --- the fleet --------------------------------------------------------------------------------------------
+
+  #enter(): void {
+    this.gate = { at: "in" };
+    this.#status?.close();
+    this.#status = new Link({
+      path: () => "/api/status",
+      hello: () => JSON.stringify({ type: "hello", secret: api.storedSecret() ?? "" } satisfies ClientMsg),
+      silenceMsMax: SILENCE_MS_MAX,
+      heard: (data) => this.#heard(data),
+      phase: (phase) => (this.link = phase),
+      refused: () => void this.checkLogin(),
+    });
+  }
+
+  #leave(why: string | null): void {
+    this.#status?.close();
+    this.#status = null;
+    api.forgetSecret();
+    this.fleet = null;
+    this.link = { kind: "connecting" };
+    this.gate = { at: "signed-out", why };
+  }
+
+  async #stillIn(): Promise<boolean> {
+    if (api.storedSecret() === null) return false;
+    try {
+      await api.session();
+      return true;
+    } catch (error) {
+      // Only the server's word ends a login; a server that does not answer has said nothing.
+      return !(error instanceof api.Refused && error.status === 401);
+    }
+  }
+
+  #heard(data: string | ArrayBuffer): void {
+    if (typeof data !== "string") return;
+    this.heardMs = now();
+    const msg = JSON.parse(data) as ServerMsg;
+    if (msg.type === "refused") this.complaint = msg.why;
+    const before = this.fleet;
+    const { fleet, resync } = apply(before, msg, now());
+    if (resync) this.#send({ type: "resync" });
+    if (fleet === before || fleet === null) return;
+    this.#noticeEnd(before, fleet);
+    this.fleet = fleet;
+    if (this.#made !== null && fleet.items.has(this.#made)) this.#made = null;
+    if (before !== null) this.#announceNew(before, fleet);
+  }
+
+  #send(msg: ClientMsg): void {
+    this.#status?.send(JSON.stringify(msg));
+  }
+
+  // --- which row is looked at ----------------------------------------------------------------------------------
+
+  #choose(): string | null {
+    const { wanted, fleet } = this;
+    if (this.ended !== null) return null;
+    if (wanted !== null && (fleet === null || fleet.items.has(wanted) || this.#made === wanted)) return wanted;
+    if (this.narrow || fleet === null) return null;
+    const last = settings.lastTab;
+    if (last !== null && fleet.items.has(last)) return last;
+    return this.rows[0]?.id ?? null;
+  }
+
+  #route(): void {
+    const found = /^#\/t\/([\w.%~:-]+)$/.exec(location.hash)?.[1];
+    this.wanted = found === undefined ? null : decodeURIComponent(found);
+    if (this.wanted !== null) settings.lastTab = this.wanted;
+  }
+
+  #forget(): void {
+    settings.lastTab = null;
+    history.replaceState(null, "", location.pathname);
+    this.#route();
+  }
+
+  #beside(id: string): string | null {
+    const ids = this.rows.map((row) => row.id);
+    const at = ids.indexOf(id);
+    return ids[at + 1] ?? ids[at - 1] ?? null;
+  }
+
+  /** The row on screen went away without our doing: keep saying so until the person moves on. */
+  #noticeEnd(before: Fleet | null, fleet: Fleet): void {
+    const id = this.currentId;
+    if (before === null || id === null || fleet.items.has(id)) return;
+    if (id === this.#closing) this.#closing = null;
+    else this.ended = before.items.get(id) ?? null;
+  }
+
+  // --- what is said aloud --------------------------------------------------------------------------------------
+
+  #announceNew(before: Fleet, fleet: Fleet): void {
+    for (const item of fleet.items.values()) {
+      const old = before.items.get(item.id);
+      const family = familyOf(shapeOf(item));
+      if ((family !== "needs" && family !== "review") || (old?.episode === item.episode && old.state === item.state)) continue;
+      this.#pending.set(item.id, settings.say("said.state", { title: item.title, state: stateWords(item, settings.say) }));
+    }
+    if (this.#pending.size > 0 && this.#announce === null) this.#sayPending();
+  }
+
+  #sayPending(): void {
+    this.said = [...this.#pending.values()].join(". ");
+    this.#pending.clear();
+    this.#announce = after(ANNOUNCE_MS_MIN, () => {
+      this.#announce = null;
+      if (this.#pending.size > 0) this.#sayPending();
+    });
+  }
+
+  // --- the window ------------------------------------------------------------------------------------------------
+
+  #listen(): void {
+    const wide = matchMedia("(min-width: 700px)");
+    const measure = () => (this.narrow = !wide.matches);
+    wide.addEventListener("change", measure);
+    measure();
+    const attend = () => (this.attentive = document.hasFocus() && !document.hidden);
+    addEventListener("focus", attend);
+    addEventListener("blur", attend);
+    document.addEventListener("visibilitychange", attend);
+    addEventListener("popstate", () => this.#route());
+    addEventListener("hashchange", () => this.#route());
+    this.#route();
+    everyWhileSeen(1000, () => (this.nowMs = now()));
+  }
+
+  /** For an effect: tells the server that the review on screen was seen, once it really was. */
+  watchSeen(): Stop | undefined {
+    const seeable = this.#seeable;
+    if (seeable === null) return undefined;
+    const [episode = "", item = ""] = seeable.split(" ");
+    return after(SEEN_MS, () => this.#send({ type: "seen", request: (this.#request += 1), item, episode: Number(episode) }));
+  }
+
+  async #try(what: string, act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      if (error instanceof api.Refused && error.status === 401) this.#leave(null);
+      else this.complaint = settings.say("said.failed", { what, why: sentence(error) }).trim();
+    }
+  }
+}
+
+function sentence(error: unknown): string {
+  if (error instanceof api.Refused && error.status === 0) return settings.say("login.unreachable");
+  return error instanceof Error ? error.message : String(error);
+}
+
+export const page = new Page();

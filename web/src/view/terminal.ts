@@ -1,0 +1,24 @@
+// The terminal's code, loaded once and only when the first one is shown.
+
+import type { Component } from "svelte";
+
+export type TerminalProps = {
+  tab: string;
+  title: string;
+  /** A phone: keys that its keyboard lacks, and a line to type in. */
+  phone?: boolean;
+};
+
+let loading: Promise<Component<TerminalProps>> | null = null;
+
+/** Rejects when the code can't be fetched; the next call tries again. */
+export function loadTerminal(): Promise<Component<TerminalProps>> {
+  loading ??= import("../pane/Terminal.svelte").then(
+    (module) => module.default,
+    (error: unknown) => {
+      loading = null;
+      throw error;
+    },
+  );
+  return loading;
+}
