@@ -84,8 +84,9 @@ const FOREIGN: [&str; 7] = [
 ];
 
 /// What the rules read; everything else (fonts, pictures, recordings) is left alone.
-const READ: [&str; 12] = [
+const READ: [&str; 13] = [
     ".rs", ".toml", ".ts", ".js", ".mjs", ".svelte", ".css", ".html", ".md", ".txt", ".sh", ".yml",
+    "expect",
 ];
 
 fn collect(root: &Path, folder: &Path, sources: &mut Vec<Source>) -> anyhow::Result<()> {

@@ -53,6 +53,20 @@ pub(super) fn breaches(sources: &[Source], earlier: &[Ids]) -> Vec<Breach> {
             format!("carries {id}, which {CATALOGUE} does not know"),
         ));
     }
+    // What a recording is evidence for; the test that replays it carries the id in its own name.
+    for source in sources.iter().filter(|source| source.is(&["/expect"])) {
+        for (number, line) in source.lines() {
+            let Some(ids) = line.strip_prefix("cases ") else {
+                continue;
+            };
+            for id in ids.split_whitespace().filter(|id| !catalogue.contains(*id)) {
+                breaches.push(source.breach(
+                    number,
+                    format!("names {id}, which {CATALOGUE} does not know"),
+                ));
+            }
+        }
+    }
     for id in open.difference(&catalogue) {
         breaches.push(breach(
             OPEN,
@@ -224,6 +238,14 @@ mod tests {
         assert_eq!(found("Z99\n", RUST, SCRIPT, &[]).len(), 1);
         let rust = format!("{RUST}#[tokio::test(start_paused = true)]\nasync fn x77_odd() {{}}\n");
         assert_eq!(found("", &rust, SCRIPT, &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_recording_of_an_unknown_case_is_found() {
+        let recording = source("wire/tests/recordings/s05/expect", "cases P01 Q99\nt0 1\n");
+        let listed = source(CATALOGUE, "P01 one\n");
+        let open = source(OPEN, "P01\n");
+        assert_eq!(breaches(&[recording, listed, open], &[]).len(), 1);
     }
 
     #[test]
