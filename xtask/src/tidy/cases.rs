@@ -120,7 +120,7 @@ fn ids_tested(sources: &[Source]) -> BTreeMap<String, String> {
         Regex::new(r#"\b(?:test|it|describe)\s*\(\s*["'`]([^"'`]*)"#).expect("covered by a test")
     });
     static FUNCTION: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^\s*(?:pub )?(?:async )?fn (\w+)").expect("covered by a test")
+        Regex::new(r"^\s*(?:pub )?(?:async )?fn (\$?\w+)").expect("covered by a test")
     });
     let mut tested = BTreeMap::new();
     for source in sources {
