@@ -46,6 +46,8 @@ class Page {
   said = $state("");
   /** The tab whose terminal is live on screen, at its end; null otherwise. */
   onScreen = $state<string | null>(null);
+  /** Counts the times that the person opened a row: each time its terminal takes the focus. */
+  focusAsked = $state(0);
   /** The last row looked at that the server took away: its terminal ended. */
   ended = $state.raw<Item | null>(null);
 
@@ -82,6 +84,7 @@ class Page {
   #made: string | null = null;
   /** Tab that we closed: its going is no news. */
   #closing: string | null = null;
+  #focusTaken = 0;
   #pending = new Map<string, string>();
   #announce: Stop | null = null;
 
@@ -109,6 +112,7 @@ class Page {
   open(id: string, how: "push" | "replace" = this.narrow ? "push" : "replace"): void {
     this.ended = null;
     const hash = `#/t/${encodeURIComponent(id)}`;
+    this.focusAsked += 1;
     if (how === "push") history.pushState({ opened: true }, "", hash);
     else history.replaceState(history.state, "", hash);
     this.#route();
@@ -123,6 +127,13 @@ class Page {
       history.replaceState(null, "", location.pathname);
       this.#route();
     }
+  }
+
+  /** True once for each time that a row was opened. */
+  takeFocus(asked: number): boolean {
+    const first = asked !== this.#focusTaken;
+    this.#focusTaken = asked;
+    return first;
   }
 
   openNext(): void {

@@ -37,6 +37,7 @@ export class Screen {
   #options: ScreenOptions;
   #fit = new FitAddon();
   #webgl: WebglAddon | null = null;
+  #focusWanted = false;
   #ends: (() => void)[] = [];
 
   constructor(options: ScreenOptions) {
@@ -100,10 +101,16 @@ export class Screen {
     this.term.focus();
   }
 
-  /** Input goes nowhere: the cursor is hollow and keys are refused. */
+  /** Input goes nowhere: keys are refused, and the cursor turns hollow as it does without the focus. */
   setDeaf(deaf: boolean): void {
+    if (this.term.options.disableStdin === deaf) return;
     this.term.options.disableStdin = deaf;
-    this.term.options.cursorStyle = deaf ? "underline" : "block";
+    if (deaf) {
+      this.#focusWanted = this.#options.host.contains(document.activeElement);
+      this.term.blur();
+    } else if (this.#focusWanted && document.activeElement === document.body) {
+      this.term.focus();
+    }
   }
 
   recolor(): void {
@@ -198,10 +205,31 @@ export class Screen {
       webgl.onContextLoss(() => this.#dropWebgl());
       this.term.loadAddon(webgl);
       this.#webgl = webgl;
+      this.#distrustPixels();
     } catch {
       // No WebGL here: the DOM renderer is slower and looks the same.
       this.#webgl = null;
     }
+  }
+
+  /**
+   * The WebGL renderer sizes its canvas by the device pixels that the browser reports. Where that report contradicts
+   * the pixel ratio (an emulated phone does this) the text would be drawn at the wrong scale: use the DOM instead.
+   */
+  #distrustPixels(): void {
+    const observer = new ResizeObserver(([entry]) => {
+      const device = entry?.devicePixelContentBoxSize?.[0]?.inlineSize;
+      if (entry === undefined || device === undefined || device === 0) return;
+      observer.disconnect();
+      if (Math.abs(device - entry.contentRect.width * devicePixelRatio) > 2) this.#dropWebgl();
+    });
+    try {
+      observer.observe(this.#options.host, { box: "device-pixel-content-box" });
+    } catch {
+      // This browser reports no device pixels; the renderer then computes them from the ratio.
+      return;
+    }
+    this.#ends.push(() => observer.disconnect());
   }
 
   /** Chromium keeps about 16 contexts and the addon's dispose frees none, so it is given back by hand. */
