@@ -80,6 +80,9 @@ impl Home {
             "theme": "dark",
             "numStartups": 50,
             "autoUpdates": false,
+            // Claude offers, once, to make its auto mode the default when another one is set.
+            "hasSeenAutoDefaultNudge": true,
+            "hasSeenAutoDefaultNotice": true,
             "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
             "projects": projects,
         });
@@ -161,9 +164,19 @@ pub fn e2e_dir() -> PathBuf {
         .to_owned()
 }
 
-/// The pinned Claude Code. npm's postinstall may have been skipped, so the native binary is called directly.
+/// The pinned Claude Code: `$PURPLEMUX_CLAUDE`, else this platform's own binary under `e2e/node_modules`, because
+/// npm may have skipped the step that would put it behind a launcher.
 pub fn claude_binary() -> anyhow::Result<PathBuf> {
-    let path = e2e_dir().join("node_modules/@anthropic-ai/claude-code-linux-x64/claude");
+    if let Some(path) = std::env::var_os("PURPLEMUX_CLAUDE") {
+        return Ok(path.into());
+    }
+    let platform = if cfg!(target_arch = "aarch64") {
+        "linux-arm64"
+    } else {
+        "linux-x64"
+    };
+    let path = format!("node_modules/@anthropic-ai/claude-code-{platform}/claude");
+    let path = e2e_dir().join(path);
     ensure!(
         path.is_file(),
         "{} is missing: run `npm ci` in e2e/",

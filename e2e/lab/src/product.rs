@@ -367,6 +367,19 @@ impl Tab<'_> {
         Ok(at_ns)
     }
 
+    /// Answers the dialog that shows `text` with a key, and returns when the key that worked was pressed, unix ns.
+    /// Claude's own file says when a dialog is over.
+    pub fn answer(&self, key: &str, text: &str) -> anyhow::Result<i64> {
+        self.pane.wait_for(text, PATIENCE)?;
+        let pid = self.agent()?;
+        let waits = || {
+            let newest = self.lab.sessions.of(pid).pop();
+            newest.is_some_and(|write| write.status() == Some("waiting"))
+        };
+        self.pane
+            .press_until(&[key], "an end of the dialog", || !waits())
+    }
+
     /// Waits until Claude has drawn its prompt and the badge says idle, with nothing else shown on the way.
     pub fn ready(&mut self) -> anyhow::Result<()> {
         self.expect_unmeasured(&["idle"])

@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | `say X` | the text X |
 //! | `slow N X` | the text X, word by word over N seconds |
+//! | `quick STEP` | STEP without the time that a model takes to its first token |
 //! | `sleep N [then STEP]` | nothing for N seconds, then STEP (else `ok`) |
 //! | `bash: CMD`, `bg: CMD` | the Bash tool, in the foreground or the background |
 //! | `read F`, `write F` | the Read or the Write tool |
@@ -33,6 +34,8 @@ use serde_json::{Value, json};
 pub struct Plan {
     /// Before the first byte.
     pub delay: Duration,
+    /// Answers faster than any model could.
+    pub quick: bool,
     /// The text is spread over this long; zero sends it at once.
     pub spread: Duration,
     /// The content blocks.
@@ -219,6 +222,10 @@ pub fn parse(step: &str, tools: &[&str]) -> Plan {
     let rest = rest.trim_start();
     match word {
         "say" => say(rest),
+        "quick" => Plan {
+            quick: true,
+            ..parse(rest, tools)
+        },
         "read" if !rest.contains(' ') => call("Read", json!({"file_path": rest})),
         "write" if !rest.contains(' ') => call(
             "Write",
@@ -280,6 +287,7 @@ pub fn say(text: &str) -> Plan {
     let text = if text.is_empty() { "ok" } else { text };
     Plan {
         delay: Duration::ZERO,
+        quick: false,
         spread: Duration::ZERO,
         blocks: vec![Block::Text(text.to_owned())],
         stop: "end_turn",
@@ -540,6 +548,7 @@ mod tests {
             "not a number: echoed"
         );
         assert_eq!(parse("usage 9000 say x", &TOOLS).input_tokens, Some(9000));
+        assert!(parse("quick say x", &TOOLS).quick && !parse("say x", &TOOLS).quick);
     }
 
     #[test]

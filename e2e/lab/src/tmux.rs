@@ -11,8 +11,11 @@ use anyhow::{Context as _, bail};
 use crate::clock::{until, wall_ns};
 
 /// How long keys are given to work before they are pressed again, and how often they are.
-const AGAIN_AFTER: Duration = Duration::from_secs(1);
-const PRESSES: usize = 10;
+const AGAIN_AFTER: Duration = Duration::from_millis(600);
+const PRESSES: usize = 20;
+
+/// Each look starts a process and so takes some milliseconds; all of them together outlast a redraw.
+const REDRAW_LOOKS: usize = 20;
 
 /// The only pane of a session on a tmux server of ours.
 #[derive(Clone, Debug)]
@@ -77,24 +80,33 @@ impl Pane {
         self.wait(text, deadline, |screen| screen.contains(text))
     }
 
-    /// Presses keys that take `text` off the screen, again if need be: Claude disregards keys for a moment after it
-    /// has drawn a dialog. Returns when the keys that worked were pressed, unix ns.
-    pub fn press_away(&self, keys: &[&str], text: &str) -> anyhow::Result<i64> {
+    /// Presses keys until `done`, again if need be: Claude disregards keys for a moment after it has drawn a dialog.
+    /// Returns when the keys that worked were pressed, unix ns.
+    pub fn press_until(
+        &self,
+        keys: &[&str],
+        what: &str,
+        done: impl Fn() -> bool,
+    ) -> anyhow::Result<i64> {
         for _ in 0..PRESSES {
             let at_ns = wall_ns();
             self.keys(keys)?;
-            if until(AGAIN_AFTER, || {
-                (!self.screen().unwrap_or_default().contains(text)).then_some(())
-            })
-            .is_some()
-            {
+            if until(AGAIN_AFTER, || done().then_some(())).is_some() {
                 return Ok(at_ns);
             }
         }
         bail!(
-            "{keys:?} does not take {text:?} off the screen:\n{}",
+            "{keys:?} do not bring {what}; the screen:\n{}",
             self.screen()?
         )
+    }
+
+    /// Presses keys until `text` is off the screen and stays off: while Claude draws anew, anything may be missing.
+    pub fn press_away(&self, keys: &[&str], text: &str) -> anyhow::Result<i64> {
+        let missing = || !self.screen().unwrap_or_default().contains(text);
+        self.press_until(keys, &format!("an end of {text:?}"), || {
+            (0..REDRAW_LOOKS).all(|_| missing())
+        })
     }
 
     /// The process of the pane: a shell, or Claude itself.

@@ -1,7 +1,10 @@
 //! The lab itself: the real Claude Code in a plain tmux, without purplemux. When this fails, no other test of kind
 //! *real* says anything.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -68,8 +71,7 @@ impl Bare {
         self.pane.keys(&["Enter"]).unwrap();
     }
 
-    /// The statuses written so far, each with what is waited for. Right after its start Claude may write `dialog
-    /// open` for a moment without drawing one (measured, 2.1.332), which counts as the idle around it.
+    /// The statuses written so far, each with what is waited for.
     fn story(&self) -> Vec<String> {
         let pids = self.sessions.pids();
         let writes = pids.iter().flat_map(|pid| self.sessions.of(*pid));
@@ -83,7 +85,6 @@ impl Bare {
                         .to_owned(),
                 )
             })
-            .filter(|status| status != "waiting dialog open")
             .collect();
         story.dedup();
         story
@@ -129,7 +130,14 @@ fn the_real_claude_follows_the_fake_s_script_and_no_dialog_blocks_it() {
     lab.enter("bash: touch a.txt ;; say finished");
     lab.wait(&["idle", "busy", "waiting permission prompt"]);
     lab.pane.wait_for("Do you want to", PATIENCE).unwrap();
-    lab.pane.press_away(&["Enter"], "Do you want to").unwrap();
+    let answered = || {
+        lab.story()
+            .last()
+            .is_some_and(|status| status != "waiting permission prompt")
+    };
+    lab.pane
+        .press_until(&["Enter"], "an end of the dialog", answered)
+        .unwrap();
     lab.wait(&["idle", "busy", "waiting permission prompt", "busy", "idle"]);
     let steps: Vec<usize> = lab
         .fake
