@@ -14,17 +14,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// What the page is made of, beside `src`.
-const SOURCES: [&str; 7] = [
-    "index.html",
-    "package.json",
-    "package-lock.json",
-    "vite.config.ts",
-    "svelte.config.js",
-    "tsconfig.json",
-    "public",
-];
-
 fn main() {
     let out = PathBuf::from(env("OUT_DIR"));
     let web = Path::new(&env("CARGO_MANIFEST_DIR")).join("../web");
@@ -61,16 +50,13 @@ fn find(web: &Path, out: &Path) -> Result<PathBuf, String> {
         };
     }
     let has_sources = web.join("package.json").is_file();
-    println!("cargo::rerun-if-changed={}", web.join("src").display());
-    for source in SOURCES.map(|source| web.join(source)) {
-        // A path that does not exist would make every build look at the page again.
-        if source.exists() {
-            println!("cargo::rerun-if-changed={}", source.display());
-        }
+    let sources = sources(web);
+    for source in &sources {
+        println!("cargo::rerun-if-changed={}", source.display());
     }
     let dist = web.join("dist");
     if dist.join("index.html").is_file()
-        && (!has_sources || changed(&dist.join("index.html")) >= newest(web))
+        && (!has_sources || changed(&dist.join("index.html")) >= newest(sources))
     {
         return fs::canonicalize(&dist).map_err(|error| error.to_string());
     }
@@ -117,11 +103,25 @@ fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {
     Err(format!("{shown} failed ({})", output.status))
 }
 
-/// The newest change of any source of the page.
-fn newest(web: &Path) -> SystemTime {
+/// What the page is made of: everything in `web` that no tool put there.
+fn sources(web: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(web) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            !name.starts_with('.') && name != "node_modules" && name != "dist"
+        })
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// The newest change of any of these, or of anything below them.
+fn newest(mut open: Vec<PathBuf>) -> SystemTime {
     let mut newest = SystemTime::UNIX_EPOCH;
-    let mut open: Vec<PathBuf> = SOURCES.map(|source| web.join(source)).to_vec();
-    open.push(web.join("src"));
     while let Some(path) = open.pop() {
         newest = newest.max(changed(&path));
         if let Ok(entries) = fs::read_dir(&path) {

@@ -12,6 +12,7 @@ use anyhow::{Result, bail};
 use http::{HeaderMap, Uri, header};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
 
 use crate::home::random_hex;
 use crate::store::{LoginRow, Store};
@@ -266,6 +267,8 @@ pub struct Auth {
     token_hash: [u8; 32],
     logins: Mutex<HashMap<String, LoginRow>>,
     failures: Mutex<HashMap<IpAddr, (i64, u32)>>,
+    /// Counts logins that were ended, so that their open sockets hear of it at once.
+    endings: watch::Sender<u64>,
 }
 
 impl Auth {
@@ -286,6 +289,7 @@ impl Auth {
                     .collect(),
             ),
             failures: Mutex::new(HashMap::new()),
+            endings: watch::Sender::new(0),
         })
     }
 
@@ -344,13 +348,19 @@ impl Auth {
     /// The store can't be written; the login is then ended until the next start only.
     pub async fn sign_out(&self, login: &str) -> Result<()> {
         self.logins().remove(login);
+        self.endings.send_modify(|ended| *ended += 1);
         self.store.remove_login(login.to_owned()).await
     }
 
-    /// Whether this login has not been ended.
-    #[must_use]
-    pub fn is_signed_in(&self, login: &str) -> bool {
-        self.logins().contains_key(login)
+    /// Returns when this login has been ended. Programs of our own user (an empty login) stay signed in.
+    pub async fn until_signed_out(&self, login: &str) {
+        let mut endings = self.endings.subscribe();
+        while login.is_empty() || self.logins().contains_key(login) {
+            if endings.changed().await.is_err() {
+                // Nobody is left who could end it.
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     /// The login that the cookie proves at this authority. Half of what is needed: [`Self::proves`] is the

@@ -65,7 +65,8 @@ async fn run(app: Arc<App>, caller: Caller, mut socket: WebSocket) {
     };
     let (code, reason) = tokio::select! {
         end = read(&app, stream, replies) => end,
-        end = viewer.write(&app, &owner) => end,
+        end = viewer.write(&app) => end,
+        () = app.auth.until_signed_out(&owner) => (close_code::POLICY, "signed out"),
     };
     farewell(&mut viewer.sink, code, reason).await;
 }
@@ -177,7 +178,7 @@ struct Viewer {
 }
 
 impl Viewer {
-    async fn write(&mut self, app: &App, owner: &str) -> (u16, &'static str) {
+    async fn write(&mut self, app: &App) -> (u16, &'static str) {
         let mut heartbeat =
             tokio::time::interval_at(Instant::now() + HEARTBEAT_EVERY, HEARTBEAT_EVERY);
         let mut next = self.snapshot(app);
@@ -201,9 +202,6 @@ impl Viewer {
                         None => return (close_code::NORMAL, ""),
                     },
                     _ = heartbeat.tick() => {
-                        if !owner.is_empty() && !app.auth.is_signed_in(owner) {
-                            return (close_code::POLICY, "signed out");
-                        }
                         let ping = self.sink.send(Message::Ping(axum::body::Bytes::new()));
                         if !matches!(tokio::time::timeout(SEND_WITHIN, ping).await, Ok(Ok(()))) {
                             return (close_code::AWAY, "too slow");

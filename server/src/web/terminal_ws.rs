@@ -113,7 +113,12 @@ async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut soc
     // every other way out leaves it to be resumed.
     let left = tokio::select! {
         left = read(stream, &asks) => left,
-        left = outbound.write(&app, &owner) => left,
+        left = outbound.write(&app) => left,
+        () = app.auth.until_signed_out(&owner) => Left {
+            for_good: true,
+            code: close_code::POLICY,
+            reason: "signed out".to_owned(),
+        },
     };
     if left.for_good {
         // The terminal may have ended first.
@@ -222,7 +227,7 @@ struct Outbound {
 }
 
 impl Outbound {
-    async fn write(&mut self, app: &App, owner: &str) -> Left {
+    async fn write(&mut self, app: &App) -> Left {
         let mut ping = tokio::time::interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         loop {
             let message = tokio::select! {
@@ -231,12 +236,7 @@ impl Outbound {
                     // The end was said, or another connection of the same viewer took over.
                     None => return Left { for_good: false, code: close_code::NORMAL, reason: String::new() },
                 },
-                _ = ping.tick() => {
-                    if !owner.is_empty() && !app.auth.is_signed_in(owner) {
-                        return Left { for_good: true, code: close_code::POLICY, reason: "signed out".into() };
-                    }
-                    Message::Ping(axum::body::Bytes::new())
-                }
+                _ = ping.tick() => Message::Ping(axum::body::Bytes::new()),
                 () = app.stopping.cancelled() => {
                     return Left { for_good: true, code: close_code::RESTART, reason: "purplemux is stopping".into() };
                 }
