@@ -1,57 +1,789 @@
 //! The one door: every [`Event`] enters by [`Fleet::step`], every badge leaves by [`Fleet::items`].
 //!
-//! Owns all agents, the layout and the hooks that wait for an agent nobody has seen yet. Must never
-//! ask for the time: whoever calls says when it is.
+//! Owns all agents, the layout and the words about agents nobody has seen yet. Finds out whom a hook
+//! concerns and what several agents of one tab amount to. Must never ask for the time: whoever calls says
+//! when it is.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::effect::Effect;
-use crate::event::Event;
-use crate::ids::{AgentKey, HostId};
+use crate::event::{Event, PaneFacts, Persisted, TabFacts, WorkspaceFacts};
+use crate::ids::{AgentKey, EpisodeId, HookId, HostId, PaneKey};
+use crate::status::{Agent, Ctx};
 use crate::time::{Stamp, Time};
-use crate::view::{Evidence, Item, WorkspaceView};
+use crate::view::{Badge, Evidence, Item, Presence, WorkspaceView};
+use crate::witness::{Hook, HookKind, StartSource};
+
+/// Words about agents nobody has seen yet are kept this long: a process is found within a second of its
+/// first hook, a slow machine included.
+const WAIT: Duration = Duration::from_secs(60);
+/// … and this many of them: 50 sessions starting at once with 20 words each.
+const WAITING_MAX: usize = 1_000;
+/// Ids of hooks that were heard: a repeat comes within seconds (a spooled copy of a posted hook).
+const HOOK_IDS_MAX: usize = 4_096;
+/// Agents known to be dead: nothing that still arrives about them may bring them back.
+const DEAD_MAX: usize = 1_024;
+/// A parked session's job is given this long to take up the work (measured: 0.4 to 0.6 s after its first
+/// status) before its own badge counts.
+const HANDOVER: Duration = Duration::from_secs(2);
 
 /// All agents and tabs of one host, and everything known about them.
 #[derive(Clone, Debug)]
 pub struct Fleet {
     host: HostId,
+    agents: BTreeMap<AgentKey, Agent>,
+    panes: BTreeMap<PaneKey, PaneFacts>,
+    workspaces: Vec<WorkspaceFacts>,
+    restored: BTreeMap<AgentKey, Persisted>,
+    waiting: VecDeque<(Time, Event)>,
+    heard: VecDeque<HookId>,
+    heard_set: HashSet<HookId>,
+    dead: VecDeque<AgentKey>,
+    /// Panes whose newest agent has ended.
+    ended_panes: HashSet<PaneKey>,
+    handovers: BTreeMap<AgentKey, Handover>,
+    ctx: Ctx,
+}
+
+/// A pane's session that went on in a background job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Handover {
+    job: AgentKey,
+    /// When the job's own badge counts in any case.
+    due: Option<Time>,
+    done: bool,
 }
 
 impl Fleet {
-    /// A fleet that has seen nothing yet.
+    /// A fleet that has seen nothing yet. Until [`Event::RecoveryEnded`] what it finds is no news and
+    /// notifies nobody.
     #[must_use]
     pub fn new(host: HostId) -> Self {
-        Self { host }
+        Self {
+            host,
+            agents: BTreeMap::new(),
+            panes: BTreeMap::new(),
+            workspaces: Vec::new(),
+            restored: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            heard: VecDeque::new(),
+            heard_set: HashSet::new(),
+            dead: VecDeque::new(),
+            ended_panes: HashSet::new(),
+            handovers: BTreeMap::new(),
+            ctx: Ctx {
+                effects: Vec::new(),
+                next_episode: 0,
+                next_ask: 0,
+                recovering: true,
+            },
+        }
     }
 
     /// Takes one event in and says what is to be done. Total: odd input changes nothing.
     pub fn step(&mut self, now: Stamp, event: Event) -> Vec<Effect> {
-        drop((now, event));
-        Vec::new()
+        // A timer that fires late must not let a newer event overtake it.
+        self.pass_deadlines(now);
+        self.take(now, event);
+        self.hand_over(now);
+        let effects = std::mem::take(&mut self.ctx.effects);
+        effects.into_iter().map(|e| self.addressed(e)).collect()
+    }
+
+    fn take(&mut self, now: Stamp, event: Event) {
+        match event {
+            Event::ProcessFound { agent, process } => {
+                if agent.host != self.host || self.dead.contains(&agent) {
+                    return;
+                }
+                if let Some(pane) = &process.pane {
+                    self.ended_panes.remove(pane);
+                }
+                match self.agents.get_mut(&agent) {
+                    Some(known) => known.on_found(process),
+                    None => {
+                        let restored = self.restored.remove(&agent);
+                        let new = Agent::new(agent.clone(), process, now, restored, &mut self.ctx);
+                        self.agents.insert(agent.clone(), new);
+                    }
+                }
+                self.settle(now, &agent);
+                self.retry(now);
+            }
+            Event::ProcessDied { agent } => self.died(now, agent),
+            Event::ProcessStopped { ref agent, stopped } => {
+                let agent = agent.clone();
+                self.with(now, &agent, event, |a, ctx, _| {
+                    a.on_stopped(ctx, now, stopped);
+                });
+            }
+            Event::KeyFileSeen { ref agent } => {
+                let agent = agent.clone();
+                self.with(now, &agent, event, |a, ctx, _| a.on_key_file(ctx, now));
+            }
+            Event::ProcessQuiet { ref agent, quiet } => {
+                let agent = agent.clone();
+                self.with(now, &agent, event, |a, _, _| a.on_quiet(quiet));
+            }
+            Event::FileRead { ref agent, .. } => {
+                let agent = agent.clone();
+                self.with(now, &agent, event, |a, ctx, event| {
+                    if let Event::FileRead { at, file, .. } = event {
+                        a.on_file(ctx, now, at, file);
+                    }
+                });
+                self.retry(now);
+            }
+            Event::FileRemoved { ref agent } => {
+                let agent = agent.clone();
+                self.with(now, &agent, event, |a, ctx, _| a.on_file_removed(ctx, now));
+            }
+            Event::FileUnreadable { agent, why } => {
+                if let Some(known) = self.agents.get_mut(&agent) {
+                    known.on_file_unreadable(&mut self.ctx, now, &why);
+                }
+            }
+            Event::HookFired { hook } => self.hook(now, hook),
+            Event::TranscriptGrew { ref agent, .. } => {
+                let agent = agent.clone();
+                self.with(now, &agent, event, |a, ctx, event| {
+                    if let Event::TranscriptGrew { facts, .. } = event {
+                        a.on_transcript(ctx, now, facts);
+                    }
+                });
+            }
+            Event::TranscriptRead { agent, request, ok } => {
+                if let Some(known) = self.agents.get_mut(&agent) {
+                    known.on_transcript_read(request, ok);
+                    self.settle(now, &agent);
+                }
+            }
+            Event::Seen { agent, episode } => self.person(now, &agent, episode, |a, ctx| {
+                a.on_seen(ctx, now, episode);
+            }),
+            Event::Dismissed { agent, episode } => self.person(now, &agent, episode, |a, ctx| {
+                a.on_dismissed(ctx, now, episode);
+            }),
+            Event::PanesListed { panes } => {
+                self.panes = panes.into_iter().map(|p| (p.pane.clone(), p)).collect();
+                self.ended_panes.retain(|p| self.panes.contains_key(p));
+                self.retry(now);
+            }
+            Event::LayoutChanged { workspaces } => {
+                self.workspaces = workspaces;
+                self.retry(now);
+            }
+            Event::Restored { agent, persisted } => {
+                self.ctx.next_episode = self
+                    .ctx
+                    .next_episode
+                    .max(persisted.episode.map_or(0, |e| e.0));
+                if !self.agents.contains_key(&agent) && !self.dead.contains(&agent) {
+                    self.restored.insert(agent, persisted);
+                }
+            }
+            Event::RecoveryEnded => {
+                self.ctx.recovering = false;
+                // Nobody has seen these processes: they ended while the server was down.
+                for agent in std::mem::take(&mut self.restored).into_keys() {
+                    self.bury(agent.clone());
+                    self.ctx.effects.push(Effect::Forget { agent });
+                }
+            }
+            Event::DeadlinePassed => {}
+        }
     }
 
     /// When [`Event::DeadlinePassed`] is wanted next, and what for. A function of the state alone.
     #[must_use]
     pub fn deadline(&self) -> Option<(Time, &'static str)> {
-        None
-    }
-
-    /// All rows: tabs in the order of the layout, then agents outside tabs by age.
-    #[must_use]
-    pub fn items(&self) -> Vec<Item> {
-        Vec::new()
-    }
-
-    /// All workspaces in the order of the layout, each with its most urgent badge (rule 7).
-    #[must_use]
-    pub fn workspaces(&self) -> Vec<WorkspaceView> {
-        Vec::new()
+        let handovers = self
+            .handovers
+            .values()
+            .filter(|h| !h.done)
+            .filter_map(|h| h.due)
+            .map(|due| (due, "a parked session's job takes over"));
+        self.agents
+            .values()
+            .filter_map(Agent::deadline)
+            .chain(handovers)
+            .min()
     }
 
     /// The evidence about one agent, newest first; bounded.
     #[must_use]
     pub fn explain(&self, agent: &AgentKey) -> Vec<Evidence> {
-        if agent.host != self.host {
-            return Vec::new();
+        self.agents
+            .get(agent)
+            .map(Agent::evidence)
+            .unwrap_or_default()
+    }
+
+    fn pass_deadlines(&mut self, now: Stamp) {
+        let due: Vec<AgentKey> = self
+            .agents
+            .values()
+            .filter(|a| a.deadline().is_some_and(|(at, _)| at <= now.boot))
+            .map(|a| a.key.clone())
+            .collect();
+        for agent in due {
+            self.settle(now, &agent);
         }
-        Vec::new()
+    }
+
+    fn settle(&mut self, now: Stamp, agent: &AgentKey) {
+        if let Some(agent) = self.agents.get_mut(agent) {
+            agent.settle(&mut self.ctx, now);
+        }
+    }
+
+    /// Gives an event to its agent, or keeps it until that agent is found.
+    fn with(
+        &mut self,
+        now: Stamp,
+        agent: &AgentKey,
+        event: Event,
+        tell: impl FnOnce(&mut Agent, &mut Ctx, Event),
+    ) {
+        match self.agents.get_mut(agent) {
+            Some(known) => {
+                tell(known, &mut self.ctx, event);
+                known.settle(&mut self.ctx, now);
+            }
+            None if agent.host == self.host && !self.dead.contains(agent) => {
+                self.keep(now, event);
+            }
+            None => {}
+        }
+    }
+
+    fn keep(&mut self, now: Stamp, event: Event) {
+        self.waiting.push_back((now.boot, event));
+        while self.waiting.len() > WAITING_MAX
+            || self
+                .waiting
+                .front()
+                .is_some_and(|(at, _)| now.boot.since(*at) > WAIT)
+        {
+            self.waiting.pop_front();
+        }
+    }
+
+    /// Something new is known about who is who: perhaps somebody now claims what waits.
+    fn retry(&mut self, now: Stamp) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        for (since, event) in std::mem::take(&mut self.waiting) {
+            if now.boot.since(since) > WAIT {
+                continue;
+            }
+            let claimed = match &event {
+                Event::HookFired { hook } => self.owner(hook).is_some(),
+                Event::ProcessStopped { agent, .. }
+                | Event::KeyFileSeen { agent }
+                | Event::ProcessQuiet { agent, .. }
+                | Event::FileRead { agent, .. }
+                | Event::FileRemoved { agent }
+                | Event::TranscriptGrew { agent, .. } => self.agents.contains_key(agent),
+                Event::ProcessFound { .. }
+                | Event::ProcessDied { .. }
+                | Event::FileUnreadable { .. }
+                | Event::TranscriptRead { .. }
+                | Event::Seen { .. }
+                | Event::Dismissed { .. }
+                | Event::PanesListed { .. }
+                | Event::LayoutChanged { .. }
+                | Event::Restored { .. }
+                | Event::RecoveryEnded
+                | Event::DeadlinePassed => false,
+            };
+            if !claimed {
+                self.waiting.push_back((since, event));
+                continue;
+            }
+            match event {
+                Event::HookFired { hook } => self.give(now, &hook),
+                Event::ProcessFound { .. }
+                | Event::ProcessDied { .. }
+                | Event::ProcessStopped { .. }
+                | Event::KeyFileSeen { .. }
+                | Event::ProcessQuiet { .. }
+                | Event::FileRead { .. }
+                | Event::FileRemoved { .. }
+                | Event::FileUnreadable { .. }
+                | Event::TranscriptGrew { .. }
+                | Event::TranscriptRead { .. }
+                | Event::Seen { .. }
+                | Event::Dismissed { .. }
+                | Event::PanesListed { .. }
+                | Event::LayoutChanged { .. }
+                | Event::Restored { .. }
+                | Event::RecoveryEnded
+                | Event::DeadlinePassed => self.take(now, event),
+            }
+        }
+    }
+
+    fn died(&mut self, now: Stamp, agent: AgentKey) {
+        self.bury(agent.clone());
+        self.handovers.remove(&agent);
+        match self.agents.remove(&agent) {
+            Some(mut gone) => {
+                gone.on_died(&mut self.ctx, now);
+                if let Some(pane) = gone.process.pane {
+                    self.ended_panes.insert(pane);
+                }
+            }
+            None => {
+                if self.restored.remove(&agent).is_some() {
+                    self.ctx.effects.push(Effect::Forget { agent });
+                }
+            }
+        }
+    }
+
+    fn bury(&mut self, agent: AgentKey) {
+        if !self.dead.contains(&agent) {
+            self.dead.push_back(agent);
+        }
+        if self.dead.len() > DEAD_MAX {
+            self.dead.pop_front();
+        }
+    }
+
+    fn person(
+        &mut self,
+        now: Stamp,
+        agent: &AgentKey,
+        episode: EpisodeId,
+        tell: impl FnOnce(&mut Agent, &mut Ctx),
+    ) {
+        // A parked session shows its job's badge: the episode is the job's.
+        let job = self.handovers.get(agent).map(|h| h.job.clone());
+        let whose = [Some(agent.clone()), job]
+            .into_iter()
+            .flatten()
+            .find(|key| {
+                self.agents
+                    .get(key)
+                    .and_then(Agent::episode)
+                    .is_some_and(|e| e.id == episode)
+            });
+        if let Some(key) = whose
+            && let Some(known) = self.agents.get_mut(&key)
+        {
+            tell(known, &mut self.ctx);
+            known.settle(&mut self.ctx, now);
+        }
+    }
+}
+
+// ---- whom a hook concerns ----------------------------------------------------------------------------
+
+impl Fleet {
+    fn hook(&mut self, now: Stamp, hook: Box<Hook>) {
+        if let Some(id) = &hook.id {
+            if !self.heard_set.insert(id.clone()) {
+                return;
+            }
+            self.heard.push_back(id.clone());
+            if self.heard.len() > HOOK_IDS_MAX
+                && let Some(old) = self.heard.pop_front()
+            {
+                self.heard_set.remove(&old);
+            }
+        }
+        if hook.agent.as_ref().is_some_and(|a| self.dead.contains(a)) {
+            return;
+        }
+        if self.owner(&hook).is_some() {
+            self.give(now, &hook);
+        } else {
+            self.keep(now, Event::HookFired { hook });
+        }
+    }
+
+    fn give(&mut self, now: Stamp, hook: &Hook) {
+        if let Some(owner) = self.owner(hook)
+            && let Some(agent) = self.agents.get_mut(&owner)
+        {
+            agent.on_hook(&mut self.ctx, now, hook);
+            agent.settle(&mut self.ctx, now);
+        }
+    }
+
+    /// By process; else by pane and conversation; else by conversation. Never by pane alone where the
+    /// payload names a conversation that is not that agent's: it is a nested agent's, whose environment is
+    /// its parent's.
+    fn owner(&self, hook: &Hook) -> Option<AgentKey> {
+        if let Some(agent) = &hook.agent {
+            return self.agents.contains_key(agent).then(|| agent.clone());
+        }
+        let by_conversation = hook.conversation.as_ref().and_then(|conversation| {
+            self.agents
+                .values()
+                .filter(|a| !hook.job || a.process.pane.is_none() || a.job().is_some())
+                .filter(|a| a.conversation.as_ref() == Some(conversation))
+                .max_by_key(|a| (a.process.pane == hook.pane, a.found))
+        });
+        if let Some(agent) = by_conversation {
+            return Some(agent.key.clone());
+        }
+        if hook.job {
+            return None;
+        }
+        let in_pane = hook
+            .pane
+            .as_ref()
+            .and_then(|pane| self.first_in(|a| a.process.pane.as_ref() == Some(pane)))?;
+        let fits = match (&hook.conversation, &in_pane.conversation) {
+            (None, _) | (Some(_), None) => true,
+            (Some(_), Some(_)) => match &hook.kind {
+                HookKind::SessionStart { source } => match source {
+                    StartSource::Resume | StartSource::Clear | StartSource::Fork => true,
+                    StartSource::Startup | StartSource::Compact | StartSource::Other(_) => false,
+                },
+                HookKind::SessionEnd { .. }
+                | HookKind::Prompt { .. }
+                | HookKind::ToolStarted { .. }
+                | HookKind::ToolEnded { .. }
+                | HookKind::ToolFailed { .. }
+                | HookKind::PermissionRequested { .. }
+                | HookKind::Notified { .. }
+                | HookKind::FormAsked { .. }
+                | HookKind::FormAnswered
+                | HookKind::Stopped { .. }
+                | HookKind::StopFailed { .. }
+                | HookKind::SubagentStarted { .. }
+                | HookKind::SubagentStopped { .. }
+                | HookKind::CompactStarted { .. }
+                | HookKind::CompactEnded
+                | HookKind::CwdChanged { .. }
+                | HookKind::Unknown { .. } => false,
+            },
+        };
+        fits.then(|| in_pane.key.clone())
+    }
+
+    /// Not a tab's own: a child of another living agent.
+    fn nested(&self, agent: &Agent) -> bool {
+        agent
+            .process
+            .parent_agent
+            .as_ref()
+            .is_some_and(|parent| self.agents.contains_key(parent))
+    }
+
+    /// Of several agents the one that stands for them: in front, alive, the eldest.
+    fn first_in(&self, which: impl Fn(&Agent) -> bool) -> Option<&Agent> {
+        self.agents
+            .values()
+            .filter(|a| which(a) && !a.hidden() && !self.nested(a))
+            .min_by_key(|a| (a.has_left(), a.stopped, a.key.start, a.key.pid))
+    }
+}
+
+// ---- sessions that go on elsewhere -------------------------------------------------------------------
+
+impl Fleet {
+    /// Ties parked sessions to their jobs, and decides when the job's own badge is shown for both.
+    fn hand_over(&mut self, now: Stamp) {
+        let parked: Vec<(AgentKey, Arc<str>, bool)> = self
+            .agents
+            .values()
+            .filter_map(|a| {
+                let job = a.parked_job()?.clone();
+                let busy = matches!(a.badge(), Some(Badge::Busy(_)));
+                Some((a.key.clone(), job, busy))
+            })
+            .collect();
+        self.handovers.retain(|key, handover| {
+            parked.iter().any(|(p, _, _)| p == key) && self.agents.contains_key(&handover.job)
+        });
+        for (pane, job, busy) in parked {
+            let Some(successor) = self
+                .agents
+                .values()
+                .find(|a| a.job() == Some(&job) && a.key != pane && !a.hidden())
+            else {
+                continue;
+            };
+            let handover = self.handovers.entry(pane).or_insert_with(|| Handover {
+                job: successor.key.clone(),
+                due: None,
+                done: false,
+            });
+            if handover.done {
+                continue;
+            }
+            let working = match successor.badge() {
+                Some(Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Review(_)) => true,
+                Some(Badge::Idle) => !busy,
+                Some(Badge::Unknown) | None => false,
+            };
+            if handover.due.is_none() && successor.reported() {
+                handover.due = Some(now.boot + HANDOVER);
+            }
+            handover.done = working || handover.due.is_some_and(|due| now.boot >= due);
+        }
+    }
+
+    /// The agent whose badge stands for this one's.
+    fn face<'a>(&'a self, agent: &'a Agent) -> &'a Agent {
+        self.handovers
+            .get(&agent.key)
+            .filter(|h| h.done)
+            .and_then(|h| self.agents.get(&h.job))
+            .unwrap_or(agent)
+    }
+
+    /// The living pane whose session this job is.
+    fn pane_of(&self, job: &AgentKey) -> Option<&AgentKey> {
+        self.handovers
+            .iter()
+            .find(|(_, h)| h.job == *job)
+            .map(|(pane, _)| pane)
+            .filter(|pane| self.agents.get(pane).is_some_and(|a| !a.has_left()))
+    }
+
+    /// People are told about the row they see: a parked session's, not its job's.
+    fn addressed(&self, effect: Effect) -> Effect {
+        match effect {
+            Effect::Notify {
+                agent,
+                episode,
+                badge,
+                silent,
+            } => Effect::Notify {
+                agent: self.pane_of(&agent).cloned().unwrap_or(agent),
+                episode,
+                badge,
+                silent,
+            },
+            Effect::Withdraw { agent, episode } => Effect::Withdraw {
+                agent: self.pane_of(&agent).cloned().unwrap_or(agent),
+                episode,
+            },
+            Effect::ReadTranscript { .. }
+            | Effect::WatchTranscript { .. }
+            | Effect::UseTranscript { .. }
+            | Effect::WatchCpu { .. }
+            | Effect::Persist { .. }
+            | Effect::Forget { .. }
+            | Effect::Record { .. } => effect,
+        }
+    }
+}
+
+// ---- rows --------------------------------------------------------------------------------------------
+
+impl Fleet {
+    /// All rows: tabs in the order of the layout, then agents outside tabs (or beside the first of their
+    /// tab), the eldest first.
+    #[must_use]
+    pub fn items(&self) -> Vec<Item> {
+        let mut items = Vec::new();
+        let mut shown: HashSet<&AgentKey> = HashSet::new();
+        for workspace in &self.workspaces {
+            for tab in &workspace.tabs {
+                let first = self.first_in(|a| self.tab_of(a) == Some(tab));
+                if let Some(agent) = first {
+                    shown.insert(&agent.key);
+                }
+                items.push(self.tab_item(workspace, tab, first));
+            }
+        }
+        let mut others: Vec<&Agent> = self
+            .agents
+            .values()
+            .filter(|a| !shown.contains(&a.key) && self.listed(a))
+            .collect();
+        others.sort_by_key(|a| (a.key.start, a.key.pid));
+        for agent in others {
+            let tab = self.tab_of(agent);
+            let workspace = tab.and_then(|tab| {
+                self.workspaces
+                    .iter()
+                    .find(|w| w.tabs.iter().any(|t| t.id == tab.id))
+            });
+            let mut item = self.agent_item(agent);
+            item.tab = tab.map(|t| t.id.clone());
+            item.workspace = workspace.map(|w| w.id.clone());
+            items.push(item);
+        }
+        items
+    }
+
+    /// All workspaces in the order of the layout, each with its most urgent badge (rule 7).
+    #[must_use]
+    pub fn workspaces(&self) -> Vec<WorkspaceView> {
+        let items = self.items();
+        self.workspaces
+            .iter()
+            .map(|workspace| {
+                let badge = items
+                    .iter()
+                    .filter(|i| i.workspace.as_ref() == Some(&workspace.id))
+                    .filter_map(rolled_up)
+                    .max_by_key(urgency);
+                WorkspaceView {
+                    id: workspace.id.clone(),
+                    name: workspace.name.clone(),
+                    dir: workspace.dir.clone(),
+                    tabs: workspace.tabs.iter().map(|t| t.id.clone()).collect(),
+                    badge,
+                }
+            })
+            .collect()
+    }
+
+    /// Gets a row of its own although no tab's first agent.
+    fn listed(&self, agent: &Agent) -> bool {
+        !agent.hidden()
+            && !self.nested(agent)
+            && agent.badge().is_some()
+            && self.pane_of(&agent.key).is_none()
+    }
+
+    fn tab_of(&self, agent: &Agent) -> Option<&TabFacts> {
+        let pane = self.panes.get(agent.process.pane.as_ref()?)?;
+        self.workspaces
+            .iter()
+            .flat_map(|w| &w.tabs)
+            .find(|t| t.id.as_str() == &*pane.session)
+    }
+
+    fn tab_item(&self, workspace: &WorkspaceFacts, tab: &TabFacts, agent: Option<&Agent>) -> Item {
+        let pane = self.panes.values().find(|p| *p.session == *tab.id.as_str());
+        let mut item = match agent {
+            Some(agent) => self.agent_item(agent),
+            None => Item {
+                id: Arc::from(tab.id.as_str()),
+                host: self.host.clone(),
+                tab: None,
+                workspace: None,
+                agent: None,
+                conversation: None,
+                cwd: None,
+                badge: None,
+                since: Stamp::default(),
+                presence: match pane {
+                    Some(pane) if self.ended_panes.contains(&pane.pane) => Presence::Gone,
+                    Some(_) | None => Presence::None,
+                },
+                title: Arc::from(""),
+                last_message: None,
+                label: None,
+                context_tokens: None,
+                hooks: false,
+                attention: false,
+                episode: None,
+            },
+        };
+        item.id = Arc::from(tab.id.as_str());
+        item.tab = Some(tab.id.clone());
+        item.workspace = Some(workspace.id.clone());
+        item.cwd = item
+            .cwd
+            .or_else(|| pane.map(|p| p.path.clone()))
+            .or_else(|| Some(tab.cwd.clone()));
+        if let Some(name) = &tab.name {
+            item.title = name.clone();
+        } else if agent.is_none() || item.title.is_empty() {
+            item.title = match (pane, &item.cwd) {
+                (Some(pane), cwd) => titled(&pane.command, cwd.as_deref().unwrap_or(&pane.path)),
+                (None, Some(cwd)) => titled("shell", cwd),
+                (None, None) => Arc::from("shell"),
+            };
+        }
+        item
+    }
+
+    fn agent_item(&self, agent: &Agent) -> Item {
+        let face = self.face(agent);
+        let badge = face.badge().cloned();
+        let presence = agent.presence();
+        let episode = face.episode();
+        let wants = matches!(badge, Some(Badge::NeedsInput(_) | Badge::Review(_)));
+        let file = face.file.as_ref();
+        let cwd = face
+            .cwd
+            .as_ref()
+            .map(|(_, cwd)| cwd.clone())
+            .or_else(|| file.and_then(|f| f.cwd.clone()))
+            .or_else(|| face.process.cwd.clone());
+        let title = [face, agent]
+            .into_iter()
+            .find_map(|a| {
+                a.title
+                    .clone()
+                    .or_else(|| a.first_prompt.as_ref().map(|(_, words)| words.clone()))
+            })
+            .or_else(|| file.and_then(|f| f.name.clone()))
+            .unwrap_or_else(|| titled("claude", cwd.as_deref().unwrap_or_default()));
+        Item {
+            id: Arc::from(agent.key.to_string()),
+            host: self.host.clone(),
+            tab: None,
+            workspace: None,
+            agent: Some(agent.key.clone()),
+            conversation: face
+                .conversation
+                .clone()
+                .or_else(|| agent.conversation.clone()),
+            cwd,
+            badge,
+            since: face.since(),
+            presence,
+            title,
+            last_message: face
+                .last_message
+                .clone()
+                .or_else(|| agent.last_message.clone()),
+            label: face.label(),
+            context_tokens: face.context_tokens.or(agent.context_tokens),
+            hooks: agent.hooks_heard || agent.process.hooks == Some(true),
+            attention: wants
+                && presence != Presence::Suspended
+                && episode.is_some_and(|e| !e.silenced),
+            episode: episode.map(|e| e.id),
+        }
+    }
+}
+
+/// A command and where it runs: `vim · notes`.
+fn titled(command: &str, dir: &str) -> Arc<str> {
+    let last = dir.rsplit('/').find(|part| !part.is_empty());
+    match last {
+        Some(last) => Arc::from(format!("{command} · {last}")),
+        None => Arc::from(command),
+    }
+}
+
+/// What a row adds to its workspace: a suspended agent is drawn grey and counts as idle.
+fn rolled_up(item: &Item) -> Option<Badge> {
+    let badge = item.badge.clone()?;
+    Some(match item.presence {
+        Presence::Suspended => Badge::Idle,
+        Presence::None
+        | Presence::Starting
+        | Presence::Running
+        | Presence::Elsewhere
+        | Presence::Gone => badge,
+    })
+}
+
+/// Rule 7: needs-input, review failed, review, busy, unknown, idle.
+fn urgency(badge: &Badge) -> u8 {
+    match badge {
+        Badge::NeedsInput(_) => 5,
+        Badge::Review(outcome) if outcome.error.is_some() => 4,
+        Badge::Review(_) => 3,
+        Badge::Busy(_) => 2,
+        Badge::Unknown => 1,
+        Badge::Idle => 0,
     }
 }

@@ -11,8 +11,15 @@ pub mod event;
 pub mod witness;
 
 pub mod effect;
-pub mod fleet;
 pub mod view;
+
+pub mod fleet;
+
+mod status;
+
+mod asks;
+mod base;
+mod turns;
 
 pub use effect::Effect;
 pub use event::Event;

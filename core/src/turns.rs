@@ -1,0 +1,359 @@
+//! What hooks and transcript have said about an agent's turns, in the order of the stamps at the source.
+//!
+//! Keeps and answers questions; never decides. Bounded: 512 entries each, far more than the newest spell's
+//! decisive events, and only the newest ones decide.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::time::{Stamp, Time};
+use crate::witness::{ToolCall, TranscriptKind};
+
+/// Longest memory of each list. A turn of thousands of tools keeps its newest ones, which are those that decide.
+const ENTRIES_MAX: usize = 512;
+
+/// A Stop or StopFailure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    /// StopFailure's kind.
+    pub error: Option<Arc<str>>,
+    /// Claude's last words, as the payload says.
+    pub message: Option<Arc<str>>,
+    /// Running shells in its list.
+    pub shells: u32,
+    /// Running entries of any other type in its list.
+    pub agents: u32,
+    /// The next scheduled wake-up.
+    pub wakes_at_ms: Option<i64>,
+}
+
+/// What a hook said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// UserPromptSubmit; not `typed` when it is a task's notification.
+    Prompted { typed: bool },
+    /// PreToolUse.
+    ToolStarted(ToolCall),
+    /// PostToolUse or PostToolUseFailure.
+    ToolEnded(ToolCall),
+    /// PermissionRequest.
+    Asked(ToolCall),
+    /// Elicitation.
+    FormAsked(Arc<str>),
+    /// ElicitationResult.
+    FormAnswered,
+    /// PreCompact.
+    CompactStarted,
+    /// PostCompact or SessionStart(compact).
+    CompactEnded,
+    /// Any other SessionStart.
+    Started,
+    /// Stop or StopFailure.
+    Stopped(Stop),
+    /// Notification of a permission prompt: counts only where nothing better exists.
+    PromptNoticed,
+}
+
+impl What {
+    /// A Stop or StopFailure.
+    pub(crate) fn stop(&self) -> Option<&Stop> {
+        if let Self::Stopped(stop) = self {
+            Some(stop)
+        } else {
+            None
+        }
+    }
+
+    /// A prompt: typed by a person or not.
+    pub(crate) fn prompt(&self) -> Option<bool> {
+        if let Self::Prompted { typed } = self {
+            Some(*typed)
+        } else {
+            None
+        }
+    }
+
+    /// A tool's result.
+    pub(crate) fn result(&self) -> Option<&ToolCall> {
+        if let Self::ToolEnded(tool) = self {
+            Some(tool)
+        } else {
+            None
+        }
+    }
+}
+
+/// One hook's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// Stamped by the hook.
+    pub at: Stamp,
+    /// The subagent that fired it; `None` is the main lane.
+    pub lane: Option<Arc<str>>,
+    /// Its word.
+    pub what: What,
+}
+
+impl Turn {
+    /// A turn event of the main lane (rule 4): these alone decide how a spell ended.
+    pub(crate) fn decides(&self) -> bool {
+        self.lane.is_none() && !matches!(self.what, What::PromptNoticed)
+    }
+
+    /// Belongs to a compaction.
+    pub(crate) fn compacts(&self) -> bool {
+        matches!(self.what, What::CompactStarted | What::CompactEnded)
+    }
+}
+
+/// One decisive transcript line of the main lane, in the file's order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// When Claude wrote it, on both clocks.
+    pub at: Stamp,
+    /// When we saw it.
+    pub seen: Time,
+    /// What it says.
+    pub kind: TranscriptKind,
+}
+
+impl Line {
+    /// A prompt: typed by a person or not.
+    pub(crate) fn prompt(&self) -> Option<bool> {
+        if let TranscriptKind::Prompted { task_notification } = self.kind {
+            Some(!task_notification)
+        } else {
+            None
+        }
+    }
+}
+
+/// Both lists.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Turns {
+    hooks: VecDeque<Turn>,
+    lines: VecDeque<Line>,
+    /// Prompts put in the queue and not yet taken out, as far as the transcript says.
+    queued: u32,
+}
+
+impl Turns {
+    /// Puts a hook in its place by its stamp. `false`: it was there already.
+    pub(crate) fn add(&mut self, turn: Turn) -> bool {
+        let after = self
+            .hooks
+            .iter()
+            .rposition(|t| t.at.boot <= turn.at.boot)
+            .map_or(0, |i| i + 1);
+        let twin = self
+            .hooks
+            .iter()
+            .take(after)
+            .rev()
+            .take_while(|t| t.at.boot == turn.at.boot)
+            .any(|t| *t == turn);
+        if twin {
+            return false;
+        }
+        self.hooks.insert(after, turn);
+        if self.hooks.len() > ENTRIES_MAX {
+            self.hooks.pop_front();
+        }
+        true
+    }
+
+    /// Appends a transcript line.
+    pub(crate) fn read(&mut self, line: Line) {
+        match line.kind {
+            TranscriptKind::Enqueued => self.queued = self.queued.saturating_add(1),
+            TranscriptKind::Dequeued => self.queued = self.queued.saturating_sub(1),
+            TranscriptKind::TurnEnded { .. }
+            | TranscriptKind::ApiError { .. }
+            | TranscriptKind::Interrupted
+            | TranscriptKind::Prompted { .. }
+            | TranscriptKind::ToolStarted { .. }
+            | TranscriptKind::ToolEnded { .. }
+            | TranscriptKind::CompactBoundary => {
+                self.lines.push_back(line);
+                if self.lines.len() > ENTRIES_MAX {
+                    self.lines.pop_front();
+                }
+            }
+            TranscriptKind::ContinuedIn { .. }
+            | TranscriptKind::Usage { .. }
+            | TranscriptKind::Title { .. } => {}
+        }
+    }
+
+    /// The conversation is another one: its transcript says nothing about the new one.
+    pub(crate) fn forget_transcript(&mut self) {
+        self.lines.clear();
+        self.queued = 0;
+    }
+
+    /// A spell is over: whatever waited in the queue has been dealt with.
+    pub(crate) fn forget_queue(&mut self) {
+        self.queued = 0;
+    }
+
+    /// A prompt waits in the queue.
+    pub(crate) fn prompt_queued(&self) -> bool {
+        self.queued > 0
+    }
+
+    /// All hooks, oldest first.
+    pub(crate) fn hooks(&self) -> impl DoubleEndedIterator<Item = &Turn> {
+        self.hooks.iter()
+    }
+
+    /// All lines, oldest first.
+    pub(crate) fn lines(&self) -> impl DoubleEndedIterator<Item = &Line> {
+        self.lines.iter()
+    }
+
+    /// Turn events of the main lane, oldest first.
+    pub(crate) fn deciding(&self) -> impl DoubleEndedIterator<Item = &Turn> {
+        self.hooks.iter().filter(|t| t.decides())
+    }
+
+    /// The newest prompt stamped after `after`.
+    pub(crate) fn prompt_after(&self, after: Time) -> Option<&Turn> {
+        self.deciding()
+            .rev()
+            .take_while(|t| t.at.boot > after)
+            .find(|t| matches!(t.what, What::Prompted { .. }))
+    }
+
+    /// The newest turn event, if it is a PreCompact stamped after `after`.
+    pub(crate) fn compaction_after(&self, after: Time) -> Option<&Turn> {
+        self.deciding()
+            .next_back()
+            .filter(|t| t.at.boot > after && matches!(t.what, What::CompactStarted))
+    }
+
+    /// Main-lane tools that were started by `since` or later and have no result yet, oldest first.
+    pub(crate) fn open_tools(&self, since: Time) -> Vec<&ToolCall> {
+        let mut open: Vec<&ToolCall> = Vec::new();
+        for turn in self.deciding().filter(|t| t.at.boot >= since) {
+            if let What::ToolStarted(tool) = &turn.what {
+                open.push(tool);
+            } else if let Some(tool) = turn.what.result() {
+                open.retain(|o| !same_call(o, tool));
+            }
+        }
+        // A result may be stamped before its start: both are stamped by processes of their own.
+        open.retain(|o| {
+            !self
+                .deciding()
+                .filter_map(|t| t.what.result())
+                .any(|ended| o.use_id.is_some() && o.use_id == ended.use_id)
+        });
+        open
+    }
+
+    /// Tools of the transcript written at `since_ms` or later that have no result line yet, oldest first.
+    pub(crate) fn open_lines(&self, since_ms: i64) -> Vec<&ToolCall> {
+        let mut open: Vec<&ToolCall> = Vec::new();
+        for line in self.lines.iter().filter(|l| l.at.wall_ms >= since_ms) {
+            match &line.kind {
+                TranscriptKind::ToolStarted { tool } => open.push(tool),
+                TranscriptKind::ToolEnded { use_id } => {
+                    open.retain(|o| o.use_id.as_ref() != Some(use_id));
+                }
+                TranscriptKind::Interrupted => open.clear(),
+                TranscriptKind::TurnEnded { .. }
+                | TranscriptKind::ApiError { .. }
+                | TranscriptKind::Prompted { .. }
+                | TranscriptKind::Enqueued
+                | TranscriptKind::Dequeued
+                | TranscriptKind::CompactBoundary
+                | TranscriptKind::ContinuedIn { .. }
+                | TranscriptKind::Usage { .. }
+                | TranscriptKind::Title { .. } => {}
+            }
+        }
+        open
+    }
+
+    /// How the transcript says that the spell since `since_ms` ended.
+    pub(crate) fn end_in_transcript(&self, since_ms: i64) -> TranscriptEnd {
+        let mut boundary = false;
+        let mut worked = false;
+        for line in self.lines.iter().rev() {
+            if line.at.wall_ms < since_ms {
+                continue;
+            }
+            match &line.kind {
+                TranscriptKind::TurnEnded { last_message } if !worked => {
+                    return TranscriptEnd::Ended {
+                        error: None,
+                        message: last_message.clone(),
+                    };
+                }
+                TranscriptKind::ApiError { kind, message } if !worked => {
+                    return TranscriptEnd::Ended {
+                        error: Some(kind.clone()),
+                        message: message.clone(),
+                    };
+                }
+                TranscriptKind::Interrupted if !worked => return TranscriptEnd::Interrupted,
+                // The turn that this line ended was followed by another one.
+                TranscriptKind::TurnEnded { .. }
+                | TranscriptKind::ApiError { .. }
+                | TranscriptKind::Interrupted => return TranscriptEnd::Cut,
+                TranscriptKind::ToolStarted { .. } | TranscriptKind::ToolEnded { .. } => {
+                    worked = true;
+                }
+                TranscriptKind::CompactBoundary => boundary = true,
+                // What stands before a prompt ended an earlier turn.
+                TranscriptKind::Prompted { .. } => break,
+                TranscriptKind::Enqueued
+                | TranscriptKind::Dequeued
+                | TranscriptKind::ContinuedIn { .. }
+                | TranscriptKind::Usage { .. }
+                | TranscriptKind::Title { .. } => {}
+            }
+        }
+        if worked {
+            TranscriptEnd::Cut
+        } else if boundary {
+            TranscriptEnd::Compacted
+        } else {
+            TranscriptEnd::Nothing
+        }
+    }
+
+    /// The newest interrupt line was written after `after_ms`, and no end marker after it.
+    pub(crate) fn interrupted_after(&self, after_ms: i64) -> bool {
+        matches!(
+            self.end_in_transcript(after_ms.saturating_add(1)),
+            TranscriptEnd::Interrupted
+        )
+    }
+}
+
+/// What the transcript's newest decisive line of a spell says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TranscriptEnd {
+    /// The turn's end marker.
+    Ended {
+        error: Option<Arc<str>>,
+        message: Option<Arc<str>>,
+    },
+    /// The interrupt marker.
+    Interrupted,
+    /// Only a compaction.
+    Compacted,
+    /// Tools, and then nothing that ends the turn.
+    Cut,
+    /// No word about this spell.
+    Nothing,
+}
+
+/// The same call: by its id where both have one, else by name and input.
+pub(crate) fn same_call(a: &ToolCall, b: &ToolCall) -> bool {
+    match (&a.use_id, &b.use_id) {
+        (Some(a), Some(b)) => a == b,
+        (None, _) | (_, None) => a.name == b.name && a.input_digest == b.input_digest,
+    }
+}
