@@ -1,0 +1,310 @@
+//! Plain turns.
+
+use crate::dsl::{check, run};
+
+/// A Claude that waits for its first prompt: the badge is idle from 500 on.
+pub const IDLE: &str = "
+    0   found
+    60  key
+    200 hook start startup
+    250 file none
+    500 file idle
+";
+
+/// `IDLE`, a turn from 1000 to 2000, told at 3260 (its end is known at 2060).
+pub const REVIEW: &str = "
+    0    found
+    60   key
+    200  hook start startup
+    250  file none
+    500  file idle
+    1000 hook prompt
+    1050 file busy
+    2000 hook stop
+    2060 file idle
+";
+
+/// What [`REVIEW`] shows.
+pub const REVIEW_SEEN: &str = "
+    500  idle
+    1000 busy
+    2060 review finished
+    3260 notify
+";
+
+#[test]
+fn p01_nothing_until_idle() {
+    check(
+        "
+        0    found
+        60   key
+        500  file none
+        900  hook start startup
+        2400 file idle
+        9000 end
+        ",
+        "2400 idle",
+    );
+    // SessionStart last, or first of all.
+    check(
+        "
+        0    found
+        60   key
+        250  file none
+        500  file idle
+        700  hook start startup
+        9000 end
+        ",
+        "500 idle",
+    );
+    check(
+        "
+        0    hook start startup
+        30   found
+        60   key
+        500  file none
+        2400 file idle
+        9000 end
+        ",
+        "2400 idle",
+    );
+}
+
+#[test]
+fn p02_prompt_then_answer() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1070 file busy
+        2000 hook stop says=done
+        2069 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2069 review finished
+        3269 notify
+        ",
+    );
+    // The file first.
+    let world = check(
+        &format!(
+            "{IDLE}
+        1000 file busy
+        1030 hook prompt
+        2000 hook stop says=done
+        2110 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2110 review finished
+        3310 notify
+        ",
+    );
+    assert_eq!(world.item('A').last_message.as_deref(), Some("done"));
+}
+
+#[test]
+fn p03_gap_between_stop_and_idle_swept() {
+    for gap in (-400_i64..=4_000).step_by(100) {
+        let idle = 10_000;
+        let stop = idle - gap;
+        let mut turn = [
+            (stop, format!("{stop} hook stop")),
+            (idle, format!("{idle} file idle")),
+        ];
+        turn.sort_by_key(|(ms, _)| *ms);
+        let [(_, first), (_, second)] = turn;
+        let shown = stop.max(idle);
+        check(
+            &format!(
+                "{IDLE}
+            1000 hook prompt
+            1060 file busy
+            {first}
+            {second}
+            30000 end
+            "
+            ),
+            &format!(
+                "
+            500 idle
+            1000 busy
+            {shown} review finished
+            {} notify
+            ",
+                shown + 1_200
+            ),
+        );
+    }
+}
+
+#[test]
+fn p04_failing_tool_is_no_failed_turn() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1060 file busy
+        1200 hook pre Bash id=1 ls
+        1400 hook post Bash id=1 ls
+        1500 hook pre Bash id=2 false
+        1700 hook fail Bash id=2 false
+        2000 hook stop
+        2060 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2060 review finished
+        3260 notify
+        ",
+    );
+}
+
+#[test]
+fn p05_a_tool_of_45_minutes() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1060 file busy
+        1200 hook pre Bash id=1 make
+        2701200 hook post Bash id=1 make
+        2702000 hook stop
+        2702060 file idle
+        2710000 end
+        "
+        ),
+        "
+        500     idle
+        1000    busy
+        2702060 review finished
+        2703260 notify
+        ",
+    );
+}
+
+#[test]
+fn p06_slow_session_start_hook_holds_the_prompt() {
+    check(
+        &format!(
+            "{IDLE}
+        1120 file busy
+        5900 hook prompt
+        6100 hook stop
+        6160 file idle
+        9000 end
+        "
+        ),
+        // A prompt in mid-spell might be a queued one: half a second to see that none waits.
+        "
+        500  idle
+        1120 busy
+        6660 review finished
+        7860 notify
+        ",
+    );
+}
+
+#[test]
+fn p07_commands_known_and_unknown() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt \"/greet\"
+        1010 hook UserPromptExpansion
+        1060 file busy
+        2000 hook stop
+        2060 file idle
+        9000 file idle since=9000 # /nosuch: the file is written anew with the same status
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2060 review finished
+        3260 notify
+        ",
+    );
+}
+
+#[test]
+fn p08_bang_command_with_an_answer() {
+    check(
+        &format!(
+            "{IDLE}
+        1060 file busy
+        4300 hook stop
+        4360 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1060 busy
+        4360 review finished
+        5560 notify
+        ",
+    );
+}
+
+#[test]
+fn p09_seen_unseen_and_prompted() {
+    // (a) read
+    check(
+        &format!(
+            "{REVIEW}
+        5000 seen
+        9000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5000 idle
+        5000 withdraw
+        "
+        ),
+    );
+    // (b) not read for an hour
+    check(&format!("{REVIEW}\n 3600000 end"), REVIEW_SEEN);
+    // (c) a new prompt
+    check(
+        &format!(
+            "{REVIEW}
+        5000 hook prompt
+        5060 file busy
+        6000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5000 busy
+        5000 withdraw
+        "
+        ),
+    );
+    // Reading never clears a dialog, and a late "read" of an older episode clears nothing.
+    let world = run(&format!(
+        "{IDLE}
+        1000 hook prompt
+        1060 file busy
+        1500 file permission
+        1600 seen
+        1700 seen episode=99
+        "
+    ));
+    assert_eq!(
+        crate::dsl::words(&world.item('A')),
+        "needs-input permission"
+    );
+}
