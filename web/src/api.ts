@@ -72,9 +72,9 @@ export async function login(code: string): Promise<void> {
   localStorage.setItem(SECRET, JSON.stringify({ secret: text(answer, "secret") }));
 }
 
-/** Throws `Refused` with 401 when the login is no longer good. */
-export async function session(): Promise<void> {
-  await ask("GET", "/api/session");
+/** Answers with the machine's name; throws `Refused` with 401 when the login is no longer good. */
+export async function session(): Promise<string> {
+  return text(await (await ask("GET", "/api/session")).json(), "host");
 }
 
 export async function logout(): Promise<void> {

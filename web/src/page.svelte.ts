@@ -51,6 +51,9 @@ class Page {
   /** The last row looked at that the server took away: its terminal ended. */
   ended = $state.raw<Item | null>(null);
 
+  /** The machine's name, until a row tells it. */
+  #machine = $state(location.hostname);
+
   /** Server's clock, unix ms, each second. */
   readonly serverMs = $derived(this.nowMs + (this.fleet?.skewMs ?? 0));
   /** Moves once in ten seconds: for ages in minutes. */
@@ -65,10 +68,10 @@ class Page {
   readonly currentId = $derived.by(() => this.#choose());
   readonly current = $derived(this.currentId === null ? null : (this.fleet?.items.get(this.currentId) ?? null));
   readonly next = $derived(nextAfter(this.waiting, this.currentId));
-  readonly host = $derived(this.rows[0]?.host ?? location.hostname);
+  readonly host = $derived(this.rows[0]?.host ?? this.#machine);
   /** The workspace that new tabs go to. */
   readonly workspace = $derived(
-    this.fleet?.workspaces.find((workspace) => workspace.id === this.current?.workspace) ?? this.fleet?.workspaces[0] ?? null,
+    this.fleet?.workspaces.find((workspace) => workspace.id === (this.ended ?? this.current)?.workspace) ?? this.fleet?.workspaces[0] ?? null,
   );
 
   /** Episode and id of a review whose end is on screen in a focused window. */
@@ -218,6 +221,7 @@ class Page {
       phase: (phase) => (this.link = phase),
       refused: () => void this.checkLogin(),
     });
+    void this.checkLogin();
   }
 
   #leave(why: string | null): void {
@@ -232,7 +236,7 @@ class Page {
   async #stillIn(): Promise<boolean> {
     if (api.storedSecret() === null) return false;
     try {
-      await api.session();
+      this.#machine = await api.session();
       return true;
     } catch (error) {
       // Only the server's word ends a login; a server that does not answer has said nothing.

@@ -31,12 +31,17 @@ class Settings {
   #sidebar = $state(recall("sidebar") !== "hidden");
   #say = $derived(sayer(this.#language));
 
+  constructor() {
+    this.#applyTheme();
+  }
+
   get theme(): Theme {
     return this.#theme;
   }
   set theme(theme: Theme) {
     this.#theme = theme;
     remember("theme", theme === "system" ? null : theme);
+    this.#applyTheme();
   }
 
   get language(): Language {
@@ -64,6 +69,13 @@ class Settings {
 
   get say(): Say {
     return this.#say;
+  }
+
+  /** At once, not in an effect: what reads a colour right after must read the new one. */
+  #applyTheme(): void {
+    const root = document.documentElement;
+    if (this.#theme === "system") root.removeAttribute("data-theme");
+    else root.dataset["theme"] = this.#theme;
   }
 }
 
