@@ -2,7 +2,7 @@
 //! clocks: CLOCK_BOOTTIME orders, wall time is shown. It must never be asked for by `core`.
 
 use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use purplemux_core::{Stamp, Time};
 use rustix::time::{ClockId, clock_gettime};
@@ -72,6 +72,31 @@ pub fn from_file_time(at: SystemTime) -> Stamp {
         boot,
         wall_ms: unix_ms(at),
     }
+}
+
+/// Waits until the boot clock reads `at`. Tokio's own clock stands still while the machine sleeps, so the
+/// wait is cut into pieces of at most [`PIECE`].
+pub async fn reached(at: Time) {
+    loop {
+        let left = at.since(boot());
+        if left.is_zero() {
+            return;
+        }
+        passed(left.min(PIECE)).await;
+    }
+}
+
+/// The longest a moment can be missed by after the machine slept.
+const PIECE: Duration = Duration::from_secs(5);
+
+/// Waits for a time that is itself what is wanted: a retry's distance, a sampling interval.
+pub async fn passed(duration: Duration) {
+    tokio::time::sleep(duration).await;
+}
+
+/// As [`passed`], where there is no runtime.
+pub fn passed_blocking(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 fn shift(now: Stamp, wall_ms: i64) -> Time {

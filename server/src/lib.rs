@@ -22,3 +22,4 @@ pub mod cmd;
 
 pub mod clock;
 pub mod sys;
+pub mod task;

@@ -10,5 +10,8 @@ fn main() -> ExitCode {
     if let Some(code) = purplemux::cmd::hook::run(&arguments) {
         return code;
     }
+    if let Some(code) = purplemux::cmd::claude_exec::run(&arguments) {
+        return code;
+    }
     purplemux::cmd::run(purplemux::cmd::Cli::parse())
 }

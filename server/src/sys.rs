@@ -1,7 +1,10 @@
 //! Small questions to the kernel about processes, each answered from `/proc` without starting anything.
 //! A question that can't be answered says `None`, never a guess.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 /// What `/proc/PID/stat` says (proc(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,20 @@ pub struct Stat {
     pub start: u64,
     /// Fields 14 and 15: CPU ticks used, user and system.
     pub cpu_ticks: u64,
+}
+
+impl Stat {
+    /// It has ended and only waits to be reaped.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        matches!(self.state, 'Z' | 'X' | 'x')
+    }
+
+    /// Stopped by a signal (Ctrl-Z) or by a debugger.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(self.state, 'T' | 't')
+    }
 }
 
 /// Reads `/proc/PID/stat`; `None`: no such process, or not readable.
@@ -55,6 +72,75 @@ pub fn children(pid: u32) -> Vec<u32> {
                 .collect::<Vec<u32>>()
         })
         .collect()
+}
+
+/// The arguments of a process. Node's versions of Claude Code overwrite theirs with their title: then it
+/// is one argument, `claude`.
+#[must_use]
+pub fn arguments(pid: u32) -> Option<Vec<OsString>> {
+    zero_separated(pid, "cmdline")
+}
+
+/// One variable of a process's environment as it was when the process was started.
+#[must_use]
+pub fn environment(pid: u32, name: &str) -> Option<OsString> {
+    zero_separated(pid, "environ")?
+        .into_iter()
+        .find_map(|pair| {
+            let value = pair.as_bytes().strip_prefix(name.as_bytes())?;
+            Some(OsStr::from_bytes(value.strip_prefix(b"=")?).to_owned())
+        })
+}
+
+fn zero_separated(pid: u32, file: &str) -> Option<Vec<OsString>> {
+    let bytes = fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    Some(
+        bytes
+            .split(|&byte| byte == 0)
+            .map(|part| OsStr::from_bytes(part).to_owned())
+            .collect(),
+    )
+}
+
+/// The directory a process is in.
+#[must_use]
+pub fn directory(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
+
+/// Whether this process is a Claude Code: it calls itself `claude` (measured: the native binary and the
+/// versions under node alike), or is a node that runs its package.
+#[must_use]
+pub fn is_claude(pid: u32, stat: &Stat) -> bool {
+    match stat.comm.as_str() {
+        "claude" => true,
+        "node" | "bun" | "MainThread" => arguments(pid)
+            .and_then(|arguments| {
+                let script = arguments.get(1)?.as_bytes().to_vec();
+                Some(
+                    contains(&script, b"@anthropic-ai/claude-code") || script.ends_with(b"/claude"),
+                )
+            })
+            .unwrap_or(false),
+        _ => fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| {
+            let exe = exe.as_os_str().as_bytes();
+            contains(exe, b"/share/claude/versions/")
+        }),
+    }
+}
+
+/// The program behind a process is node (or another runtime of JavaScript), not Claude's own binary.
+#[must_use]
+pub fn runs_under_node(pid: u32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| {
+        exe.file_name()
+            .is_some_and(|name| name == "node" || name == "nodejs" || name == "bun")
+    })
+}
+
+fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|part| part == needle)
 }
 
 #[cfg(test)]

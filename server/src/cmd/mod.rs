@@ -1,5 +1,6 @@
 //! The commands of the binary, one file each, and what they share: the command line, the exit codes.
 
+pub mod claude_exec;
 pub mod hook;
 
 pub mod login;

@@ -1,44 +1,37 @@
 //! Hooks that were posted, by our own command or by curl, and those that were spooled while the server
 //! was down. Resolves who sent them; which agent's badge they touch is decided in `core`.
 
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use purplemux_core::{Event, PaneKey};
+use purplemux_wire::hook::{self, BODY_BYTES_MAX, Headers, Here, HookError};
 use thiserror::Error;
+use tracing::{debug, info, warn};
 
 use crate::hub;
+use crate::ingest::watch::{Seen, Watch};
+use crate::{clock, sys};
 
 /// One post as the route received it, after its token and size were checked there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HookPost {
-    /// `x-pmux-event`; absent in the minimal form.
-    pub event: Option<String>,
-    /// `x-pmux-pid`: the Claude process.
-    pub pid: Option<String>,
-    /// `x-pmux-start`: its start time, field 22 of `/proc/PID/stat`.
-    pub start: Option<String>,
-    /// `x-pmux-pane`: `$TMUX_PANE`.
-    pub pane: Option<String>,
-    /// `x-pmux-tmux`: `$TMUX`.
-    pub tmux: Option<String>,
-    /// `x-pmux-stamp`: CLOCK_BOOTTIME in ns, boot id, unix ms.
-    pub stamp: Option<String>,
-    /// `x-pmux-id`: random.
-    pub id: Option<String>,
+    /// The `x-pmux-*` headers.
+    pub headers: Headers,
     /// Claude's JSON unchanged, or the minimal form; empty if it was over 1 MiB.
     pub body: Vec<u8>,
 }
 
 impl HookPost {
-    /// Takes the `x-pmux-*` headers of a request; one that is not plain text counts as absent.
+    /// Takes the `x-pmux-*` headers of a request; what is absent or odd is absent.
     #[must_use]
     pub fn new(headers: &http::HeaderMap, body: Vec<u8>) -> Self {
-        let text = |name: &str| Some(headers.get(name)?.to_str().ok()?.to_owned());
         Self {
-            event: text("x-pmux-event"),
-            pid: text("x-pmux-pid"),
-            start: text("x-pmux-start"),
-            pane: text("x-pmux-pane"),
-            tmux: text("x-pmux-tmux"),
-            stamp: text("x-pmux-stamp"),
-            id: text("x-pmux-id"),
+            headers: Headers::read(|name| Some(headers.get(name)?.as_bytes())),
             body,
         }
     }
@@ -57,14 +50,155 @@ pub enum Refusal {
 
 /// Hands one post to the hub. `Ok` means that it is in the inbox and will not be lost while the server
 /// lives: answer 204.
+///
+/// # Errors
+/// See [`Refusal`]; nothing has changed then.
 pub async fn accept(hub: &hub::Handle, post: HookPost) -> Result<(), Refusal> {
-    if post.event.is_none() && post.body.is_empty() {
-        return Err(Refusal::Malformed(
-            "Send Claude's JSON with the header x-pmux-event, or {\"event\":\"stop\",\"session\":\"NAME\"}."
-                .to_owned(),
-        ));
+    let body = (!post.body.is_empty()).then_some(post.body.as_slice());
+    take(hub, &post.headers, body).await
+}
+
+async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Result<(), Refusal> {
+    let started = |pid: u32| Some(sys::stat(pid)?.start);
+    let here = Here {
+        host: hub.host(),
+        boot_id: clock::boot_id(),
+        now: clock::now(),
+        agent_start: headers.pid.and_then(started),
+        tmux_start: headers.tmux.as_ref().and_then(|tmux| started(tmux.pid)),
+        zone: zone(),
+    };
+    let malformed = |why: HookError| Refusal::Malformed(format!("This is no hook: {why}."));
+    let mut received = hook::read(headers, body, &here).map_err(malformed)?;
+    if received.hook.pane.is_none()
+        && let Some(session) = &received.tmux_session
+    {
+        received.hook.pane = pane_of_session(hub, session);
     }
-    // The translation of the body arrives with `wire::hook`; until then nothing is known of it.
-    drop(hub.clone());
+    if let Some(agent) = &received.hook.agent {
+        // Announced before its hook, so that the hook finds it. A process that has ended since is not
+        // announced; its hook still counts for what is already known of it.
+        let witnesses = hub.witnesses();
+        drop(witnesses.processes.look(agent.pid, Some(agent.start)).await);
+    }
+    let hook = Box::new(received.hook);
+    hub.send(Event::HookFired { hook }).await?;
     Ok(())
+}
+
+/// The active pane of a session on our own tmux server, for the minimal form.
+fn pane_of_session(hub: &hub::Handle, session: &str) -> Option<PaneKey> {
+    let listing = hub.witnesses().tmux.listing();
+    let listing = listing.borrow();
+    let server = listing.server.clone()?;
+    let pane = listing
+        .panes
+        .iter()
+        .filter(|pane| pane.session.as_ref() == session)
+        .max_by_key(|pane| pane.active)?;
+    Some(PaneKey {
+        server,
+        pane: pane.pane,
+    })
+}
+
+fn zone() -> &'static TimeZone {
+    static ZONE: OnceLock<TimeZone> = OnceLock::new();
+    ZONE.get_or_init(TimeZone::system)
+}
+
+/// The spool's own bound on one record: the largest body and its headers.
+const RECORD_BYTES_MAX: u64 = (BODY_BYTES_MAX + 64 * 1024) as u64;
+/// A hook may spool while the server lives but is slow: its record is taken in at once by the watch, and
+/// within this time without one.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// Takes in what was spooled while the server was down, oldest first. Records that can't be read are
+/// thrown away with a warning.
+pub async fn replay(hub: &hub::Handle, spool: &Path) {
+    let mut records: Vec<PathBuf> = match fs::read_dir(spool) {
+        Ok(entries) => entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "hook"))
+            .collect(),
+        // No hook has ever been spooled.
+        Err(_) => return,
+    };
+    // Names begin with the wall time and the boot time of their hook.
+    records.sort();
+    let mut taken = 0_usize;
+    for path in records {
+        match read_record(&path) {
+            Ok(record) => {
+                if let Err(why) = replay_one(hub, &record).await {
+                    warn!("A spooled hook is thrown away: {why}");
+                }
+                taken += 1;
+            }
+            Err(why) => warn!("A spooled hook can't be read: {why}"),
+        }
+        // Only now: a crash before this replays it, and its id makes that harmless.
+        if let Err(why) = fs::remove_file(&path) {
+            warn!("{}: {why}", path.display());
+        }
+    }
+    if taken > 0 {
+        info!("{taken} hooks from while the server could not be reached");
+    }
+    tell_lost(spool);
+}
+
+async fn replay_one(hub: &hub::Handle, record: &[u8]) -> Result<(), Refusal> {
+    let (headers, body) =
+        hook::decode_spool(record).map_err(|why| Refusal::Malformed(why.to_string()))?;
+    take(hub, &headers, body).await
+}
+
+fn read_record(path: &Path) -> std::io::Result<Vec<u8>> {
+    let meta = fs::symlink_metadata(path)?;
+    if !meta.is_file() {
+        return Err(std::io::Error::other("no regular file"));
+    }
+    let mut record = Vec::new();
+    fs::File::open(path)?
+        .take(RECORD_BYTES_MAX)
+        .read_to_end(&mut record)?;
+    Ok(record)
+}
+
+/// Events that the hook dropped because the spool was full.
+fn tell_lost(spool: &Path) {
+    let path = spool.join("lost");
+    if let Ok(text) = fs::read_to_string(&path) {
+        let lost = text.lines().count();
+        warn!("Lost: at least {lost} hooks were dropped because the spool was full.");
+        if let Err(why) = fs::remove_file(&path) {
+            warn!("{}: {why}", path.display());
+        }
+    }
+}
+
+/// Takes in records that appear while the server runs, until the hub is gone.
+pub async fn follow_spool(hub: hub::Handle, spool: PathBuf) {
+    let (mut watch, mut seen) = Watch::new();
+    if let Err(why) = watch.add(&spool) {
+        debug!("{}: {why}", spool.display());
+    }
+    loop {
+        tokio::select! {
+            seen = seen.recv() => match seen {
+                Some(Seen::Made(path)) => {
+                    if path.extension().is_none_or(|ending| ending != "hook") {
+                        continue;
+                    }
+                }
+                Some(Seen::Overflow) => {}
+                Some(Seen::Grew(_) | Seen::Written(_) | Seen::Removed(_)) => continue,
+                None => clock::passed(SWEEP).await,
+            },
+            () = clock::passed(SWEEP) => {}
+        }
+        replay(&hub, &spool).await;
+    }
 }

@@ -1,0 +1,560 @@
+//! The one control-mode client: brings the server up, writes commands, reads replies in order, and lists
+//! the panes whenever something changed. It never stops reading (a control client that is not drained
+//! harms the whole server) and comes back by itself when it is dropped.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use purplemux_core::{Time, TmuxServer};
+use purplemux_wire::tmux::{Decoder, Message, Notification, PaneFormat, Reply};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{debug, info, warn};
+
+use crate::tmux::{Config, Error, HUB_SESSION, Health, Listing, Place};
+use crate::{clock, sys, task};
+
+/// What tmux does not tell by itself (a pane's title, its command, its path) is looked at this often, while
+/// there is a pane to look at. 0.8 ms for 50 panes.
+const LIST_EVERY: Duration = Duration::from_secs(1);
+/// How long an answer is waited for.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Between two attempts to connect; a dropped connection is back within two seconds.
+const RECONNECT: Duration = Duration::from_millis(500);
+/// Failures in a row before the person is told.
+const FAILURES: u32 = 3;
+/// An answer that is this late means that the client hangs: another one is tried.
+const HANGS: Duration = Duration::from_secs(15);
+
+/// What is asked of the client.
+#[derive(Debug)]
+pub enum Request {
+    /// One command, already quoted.
+    Command {
+        /// The line with its end.
+        line: Vec<u8>,
+        /// Where its output goes.
+        answer: oneshot::Sender<Result<Vec<Vec<u8>>, Error>>,
+    },
+    /// Go away.
+    Close {
+        /// Rung when it is done.
+        closed: oneshot::Sender<()>,
+    },
+}
+
+/// What a reply is for, in the order of the commands.
+enum Pending {
+    Answer {
+        answer: oneshot::Sender<Result<Vec<Vec<u8>>, Error>>,
+        until: Time,
+    },
+    Identity,
+    Globals,
+    Listing,
+    Nothing,
+}
+
+/// The client's task, not yet running.
+#[derive(Debug)]
+pub struct Client {
+    config: Config,
+    place: Arc<Place>,
+    format: PaneFormat,
+    publish: watch::Sender<Arc<Listing>>,
+    health: watch::Sender<Health>,
+    failures: u32,
+}
+
+/// Why a connection ended.
+enum End {
+    Closed,
+    Lost(String),
+}
+
+impl Client {
+    /// Talks to nobody yet.
+    pub fn new(
+        config: Config,
+        place: Arc<Place>,
+        publish: watch::Sender<Arc<Listing>>,
+        health: watch::Sender<Health>,
+    ) -> Self {
+        Self {
+            config,
+            place,
+            format: PaneFormat::new(clock::boot().0),
+            publish,
+            health,
+            failures: 0,
+        }
+    }
+
+    /// Connects, and connects again, until it is closed or nobody holds a handle any more.
+    pub async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+        loop {
+            let why = match self.connect() {
+                Ok(connection) => match self.talk(connection, &mut requests).await {
+                    End::Closed => return,
+                    End::Lost(why) => why,
+                },
+                Err(why) => why,
+            };
+            self.failed(&why);
+            if !self.wait(&why, &mut requests).await {
+                return;
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<Connection, String> {
+        self.place
+            .prepare()
+            .map_err(|error| format!("tmux can't be set up: {error:#}"))?;
+        let mut command = Command::new("tmux");
+        command
+            .args(["-u"])
+            .args(self.place.arguments())
+            .args(["-C", "new-session", "-A", "-s", HUB_SESSION])
+            .args(["-f", "no-output,ignore-size", "-x", "80", "-y", "24"])
+            // A program that waits for ever and costs nothing.
+            .args(["-c", "/", "--", "cat"])
+            .env_clear()
+            .envs(
+                self.place
+                    .environment
+                    .iter()
+                    .map(|(name, value)| (name, value)),
+            )
+            .env("TERM", "xterm-256color")
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(|error| {
+            if error.kind() == std::io::ErrorKind::NotFound {
+                "tmux is not installed; install it (apt install tmux).".to_owned()
+            } else {
+                format!("tmux can't be started: {error}")
+            }
+        })?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("tmux has no pipes".to_owned());
+        };
+        let now = clock::boot();
+        Ok(Connection {
+            child,
+            input,
+            output,
+            decoder: Decoder::new(),
+            pending: VecDeque::new(),
+            greeted: false,
+            listing: false,
+            list_again: false,
+            server: None,
+            told: false,
+            oldest: Some(now),
+            check_at: Some(now + ANSWER),
+        })
+    }
+
+    /// Between two connections: nothing is answered but that there is no tmux. False: closed.
+    async fn wait(&self, why: &str, requests: &mut mpsc::Receiver<Request>) -> bool {
+        let until = clock::boot() + RECONNECT;
+        loop {
+            tokio::select! {
+                request = requests.recv() => match request {
+                    Some(Request::Command { answer, .. }) => {
+                        task::answer(answer, Err(Error::Unreachable(why.to_owned())));
+                    }
+                    Some(Request::Close { closed }) => {
+                        task::answer(closed, ());
+                        return false;
+                    }
+                    None => return false,
+                },
+                () = clock::reached(until) => return true,
+            }
+        }
+    }
+
+    async fn talk(
+        &mut self,
+        mut connection: Connection,
+        requests: &mut mpsc::Receiver<Request>,
+    ) -> End {
+        let mut block = vec![0; 64 * 1024];
+        let mut list_at = clock::boot() + LIST_EVERY;
+        loop {
+            let wake = connection
+                .check_at
+                .into_iter()
+                .chain([list_at])
+                .min()
+                .unwrap_or(list_at);
+            tokio::select! {
+                read = connection.output.read(&mut block) => match read {
+                    Ok(0) => return connection.lost("tmux has closed the connection"),
+                    Ok(n) => {
+                        for message in connection.decoder.push(&block[..n]) {
+                            if let Err(why) = self.hear(&mut connection, message).await {
+                                return connection.lost(&why);
+                            }
+                        }
+                    }
+                    Err(error) => return connection.lost(&error.to_string()),
+                },
+                request = requests.recv(), if connection.server.is_some() => match request {
+                    Some(Request::Command { line, answer }) => {
+                        let until = clock::boot() + ANSWER;
+                        let pending = Pending::Answer { answer, until };
+                        if let Err(why) = connection.write(&line, pending).await {
+                            return connection.lost(&why);
+                        }
+                    }
+                    Some(Request::Close { closed }) => {
+                        connection.leave().await;
+                        task::answer(closed, ());
+                        return End::Closed;
+                    }
+                    None => {
+                        connection.leave().await;
+                        return End::Closed;
+                    }
+                },
+                () = clock::reached(wake) => {
+                    if let Some(late) = connection.give_up_late() {
+                        self.failed("tmux does not answer");
+                        if late > HANGS {
+                            return connection.lost("tmux does not answer");
+                        }
+                    }
+                    if list_at <= clock::boot() {
+                        list_at = clock::boot() + LIST_EVERY;
+                        let panes = !self.publish.borrow().panes.is_empty();
+                        if panes && let Err(why) = self.list(&mut connection).await {
+                            return connection.lost(&why);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn hear(&mut self, connection: &mut Connection, message: Message) -> Result<(), String> {
+        match message {
+            Message::Reply(reply) if !connection.greeted => self.greet(connection, &reply).await,
+            Message::Reply(reply) => self.answer(connection, reply).await,
+            Message::Notification(notification) => match notification {
+                Notification::SessionsChanged
+                | Notification::SessionRenamed
+                | Notification::WindowsChanged
+                | Notification::LayoutChanged
+                | Notification::ActiveChanged
+                | Notification::SessionChanged => self.list(connection).await,
+                Notification::Exit { reason } => {
+                    Err(reason.unwrap_or_else(|| "tmux let us go".to_owned()))
+                }
+                Notification::PaneModeChanged
+                | Notification::Output { .. }
+                | Notification::Subscription { .. }
+                | Notification::Other { .. } => Ok(()),
+            },
+        }
+    }
+
+    /// The first block answers the command line itself: the session was made or attached to.
+    async fn greet(&mut self, connection: &mut Connection, reply: &Reply) -> Result<(), String> {
+        if !reply.ok {
+            return Err(format!("tmux: {}", text(reply)));
+        }
+        connection.greeted = true;
+        connection.restart_timeout();
+        let ask = |arguments: &[&str]| {
+            purplemux_wire::tmux::command(arguments).map_err(|error| error.to_string())
+        };
+        let identity = ask(&["display-message", "-p", "#{pid}"])?;
+        connection.write(&identity, Pending::Identity).await?;
+        let globals = ask(&["show-environment", "-g"])?;
+        connection.write(&globals, Pending::Globals).await
+    }
+
+    async fn answer(&mut self, connection: &mut Connection, reply: Reply) -> Result<(), String> {
+        if !reply.ours {
+            return Ok(());
+        }
+        let Some(pending) = connection.pending.pop_front() else {
+            return Err("tmux answered what nobody asked".to_owned());
+        };
+        connection.restart_timeout();
+        match pending {
+            Pending::Answer { answer, .. } => {
+                self.succeeded();
+                let result = if reply.ok {
+                    Ok(reply.lines)
+                } else {
+                    Err(Error::Refused(text(&reply)))
+                };
+                task::answer(answer, result);
+                Ok(())
+            }
+            Pending::Identity => {
+                let pid: u32 = text(&reply)
+                    .trim()
+                    .parse()
+                    .map_err(|_| "tmux does not say its process id".to_owned())?;
+                let start = sys::stat(pid)
+                    .ok_or_else(|| format!("tmux names process {pid}, which is not there"))?
+                    .start;
+                info!("tmux server {pid} at {}", self.place.socket().display());
+                connection.server = Some(TmuxServer {
+                    host: self.config.host.clone(),
+                    pid,
+                    start,
+                });
+                // Before any command of ours is answered, `ensure_server` finds who answers.
+                let server = connection.server.clone();
+                self.publish.send_if_modified(|shown| {
+                    let other = shown.server != server;
+                    if other {
+                        let panes = Vec::new();
+                        *shown = Arc::new(Listing { server, panes });
+                    }
+                    false
+                });
+                self.list(connection).await
+            }
+            Pending::Globals => self.set_globals(connection, &reply).await,
+            Pending::Listing => {
+                connection.listing = false;
+                self.listed(connection, &reply);
+                if std::mem::take(&mut connection.list_again) {
+                    self.list(connection).await?;
+                }
+                Ok(())
+            }
+            Pending::Nothing => Ok(()),
+        }
+    }
+
+    /// A server that outlived us was started with another environment: new tabs get ours.
+    async fn set_globals(
+        &mut self,
+        connection: &mut Connection,
+        reply: &Reply,
+    ) -> Result<(), String> {
+        let wanted: Vec<(String, String)> = self
+            .place
+            .environment
+            .iter()
+            .filter_map(|(name, value)| {
+                Some((name.to_str()?.to_owned(), value.to_str()?.to_owned()))
+            })
+            .collect();
+        let there: Vec<String> = reply
+            .lines
+            .iter()
+            .map(|line| String::from_utf8_lossy(line).into_owned())
+            .collect();
+        let mut commands: Vec<Vec<&str>> = Vec::new();
+        for line in &there {
+            let name = line.split('=').next().unwrap_or(line);
+            let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+            // A line without a name belongs to a value with line breaks.
+            if plain && line.contains('=') && !wanted.iter().any(|(kept, _)| kept == name) {
+                commands.push(vec!["set-environment", "-g", "-u", name]);
+            }
+        }
+        for (name, value) in &wanted {
+            if !there.iter().any(|line| *line == format!("{name}={value}")) {
+                commands.push(vec!["set-environment", "-g", name, value]);
+            }
+        }
+        for command in commands {
+            let line =
+                purplemux_wire::tmux::command(&command).map_err(|error| error.to_string())?;
+            connection.write(&line, Pending::Nothing).await?;
+        }
+        Ok(())
+    }
+
+    async fn list(&mut self, connection: &mut Connection) -> Result<(), String> {
+        if connection.server.is_none() {
+            return Ok(());
+        }
+        if connection.listing {
+            // What is on its way may have been listed before the change.
+            connection.list_again = true;
+            return Ok(());
+        }
+        let format = self.format.format();
+        let line = purplemux_wire::tmux::command(&["list-panes", "-a", "-F", &format])
+            .map_err(|error| error.to_string())?;
+        connection.listing = true;
+        connection.write(&line, Pending::Listing).await
+    }
+
+    fn listed(&mut self, connection: &mut Connection, reply: &Reply) {
+        if !reply.ok || reply.cut {
+            self.failed(&text(reply));
+            return;
+        }
+        let panes = match self.format.parse(&reply.lines) {
+            Ok(panes) => panes,
+            Err(error) => {
+                self.failed(&error.to_string());
+                return;
+            }
+        };
+        self.succeeded();
+        let panes = panes
+            .into_iter()
+            .filter(|pane| pane.session.as_ref() != HUB_SESSION)
+            .collect();
+        let listing = Listing {
+            server: connection.server.clone(),
+            panes,
+        };
+        // The first listing of a connection is always told: it may be the one that says "no panes".
+        let first = !std::mem::replace(&mut connection.told, true);
+        self.publish.send_if_modified(|shown| {
+            let changed = first || **shown != listing;
+            if changed {
+                *shown = Arc::new(listing);
+            }
+            changed
+        });
+    }
+
+    fn failed(&mut self, why: &str) {
+        self.failures += 1;
+        if self.failures <= FAILURES {
+            warn!("tmux: {why}");
+        }
+        if self.failures >= FAILURES {
+            let sentence = format!("tmux does not answer ({why}).");
+            self.health.send_if_modified(|health| {
+                let silent = Health::Silent(sentence);
+                let changed = *health != silent;
+                *health = silent;
+                changed
+            });
+        }
+    }
+
+    fn succeeded(&mut self) {
+        self.failures = 0;
+        self.health.send_if_modified(|health| {
+            let changed = *health != Health::Fine;
+            *health = Health::Fine;
+            changed
+        });
+    }
+}
+
+struct Connection {
+    child: Child,
+    input: ChildStdin,
+    output: ChildStdout,
+    decoder: Decoder,
+    pending: VecDeque<Pending>,
+    greeted: bool,
+    listing: bool,
+    list_again: bool,
+    server: Option<TmuxServer>,
+    /// Its panes have been published once.
+    told: bool,
+    /// Since when the oldest command (or the greeting) waits for its answer.
+    oldest: Option<Time>,
+    /// When to see whether it waits too long.
+    check_at: Option<Time>,
+}
+
+impl Connection {
+    async fn write(&mut self, line: &[u8], pending: Pending) -> Result<(), String> {
+        self.pending.push_back(pending);
+        if self.oldest.is_none() {
+            self.restart_timeout();
+        }
+        self.input
+            .write_all(line)
+            .await
+            .map_err(|error| format!("tmux: {error}"))
+    }
+
+    /// The next answer may take its full time; with nothing to wait for there is no time.
+    fn restart_timeout(&mut self) {
+        self.oldest = (!self.pending.is_empty()).then(clock::boot);
+        self.check_at = self.oldest.map(|oldest| oldest + ANSWER);
+    }
+
+    /// Answers those who have waited too long; how long the oldest command has waited, if too long.
+    fn give_up_late(&mut self) -> Option<Duration> {
+        let now = clock::boot();
+        for pending in &mut self.pending {
+            let late = matches!(pending, Pending::Answer { until, .. } if *until <= now);
+            if late
+                && let Pending::Answer { answer, .. } = std::mem::replace(pending, Pending::Nothing)
+            {
+                let why = Error::Unreachable("tmux does not answer.".to_owned());
+                task::answer(answer, Err(why));
+            }
+        }
+        if self.check_at.is_none_or(|at| at > now) {
+            return None;
+        }
+        self.check_at = Some(now + ANSWER);
+        Some(now.since(self.oldest?))
+    }
+
+    fn lost(mut self, why: &str) -> End {
+        for pending in self.pending.drain(..) {
+            if let Pending::Answer { answer, .. } = pending {
+                task::answer(answer, Err(Error::Unreachable(why.to_owned())));
+            }
+        }
+        // Only our own client; the server and its tabs live on.
+        if let Err(error) = self.child.start_kill() {
+            debug!("the control client: {error}");
+        }
+        End::Lost(why.to_owned())
+    }
+
+    /// An end of input lets a control client go; its exit is waited for, so that none is left undrained.
+    async fn leave(self) {
+        let Self {
+            mut child,
+            input,
+            mut output,
+            ..
+        } = self;
+        drop(input);
+        let mut rest = Vec::new();
+        let drained = async {
+            output.read_to_end(&mut rest).await?;
+            child.wait().await
+        };
+        match tokio::time::timeout(Duration::from_secs(1), drained).await {
+            Ok(Ok(status)) => debug!("the control client has left: {status}"),
+            Ok(Err(error)) => debug!("the control client: {error}"),
+            Err(_) => {
+                if let Err(error) = child.kill().await {
+                    debug!("the control client: {error}");
+                }
+            }
+        }
+    }
+}
+
+fn text(reply: &Reply) -> String {
+    let lines: Vec<String> = reply
+        .lines
+        .iter()
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect();
+    lines.join(" ")
+}
