@@ -140,8 +140,15 @@ struct Late {
 /// What rests.
 #[derive(Clone, Debug, PartialEq)]
 enum RestBadge {
-    Idle { label: Option<Arc<str>> },
-    Review { stop: Stop, silent: bool },
+    Idle {
+        label: Option<Arc<str>>,
+    },
+    Review {
+        /// Which stay.
+        serial: u64,
+        stop: Stop,
+        silent: bool,
+    },
 }
 
 /// A question whose file stays idle (Q15).
@@ -287,7 +294,7 @@ enum Stay {
     Idle,
     Busy,
     Needs(u64),
-    Review,
+    Review(u64),
     Unknown,
 }
 
@@ -683,7 +690,9 @@ impl Agent {
         rest.recovered = true;
         rest.ended = persisted.since.boot;
         if let Badge::Review(outcome) = &persisted.badge {
+            self.serial += 1;
             rest.badge = RestBadge::Review {
+                serial: self.serial,
                 stop: Stop {
                     error: outcome.error.clone(),
                     message: None,
@@ -814,9 +823,6 @@ impl Agent {
     fn spell(&self, start: Stamp, from: Time, mut before: Rest) -> Spell {
         before.late = None;
         before.question = None;
-        if before.episode.is_none() && self.stay == Stay::Review {
-            before.episode = self.episode;
-        }
         Spell {
             start,
             from,
@@ -844,7 +850,9 @@ impl Agent {
         }) = newest
         {
             // Its Stop is spent: it shows only if what follows proves to be a mere compaction.
+            self.serial += 1;
             before.badge = RestBadge::Review {
+                serial: self.serial,
                 stop,
                 silent: !typed,
             };
@@ -1423,7 +1431,9 @@ impl Agent {
         };
         self.drop_hidden(ctx, rest.episode.take());
         rest.late = None;
+        self.serial += 1;
         rest.badge = RestBadge::Review {
+            serial: self.serial,
             stop,
             silent: !late.typed,
         };
@@ -1691,7 +1701,12 @@ impl Agent {
                 by_transcript,
             } => {
                 self.last_error.clone_from(&stop.error);
-                rest.badge = RestBadge::Review { stop, silent };
+                self.serial += 1;
+                rest.badge = RestBadge::Review {
+                    serial: self.serial,
+                    stop,
+                    silent,
+                };
                 rest.by_transcript = by_transcript;
             }
             Close::Idle { label, wanting } => {
@@ -2193,9 +2208,13 @@ impl Agent {
                 since: rest.since,
                 ..none.clone()
             },
-            RestBadge::Review { stop, silent } => Target {
+            RestBadge::Review {
+                serial,
+                stop,
+                silent,
+            } => Target {
                 badge: Some(Badge::Review(self.outcome(stop))),
-                stay: Stay::Review,
+                stay: Stay::Review(*serial),
                 since: rest.since,
                 // A failure is news even where nobody typed.
                 silent: *silent && stop.error.is_none(),
@@ -2247,7 +2266,7 @@ impl Agent {
             },
             Base::Ended(stop) => Target {
                 badge: Some(Badge::Review(self.outcome(stop))),
-                stay: Stay::Review,
+                stay: Stay::Review(verdict.since.boot.0),
                 since: verdict.since,
                 silent: false,
                 quiet,
@@ -2383,12 +2402,12 @@ impl Agent {
             return;
         }
         let ended = self.episode.take();
-        let was_review = self.stay == Stay::Review;
+        let old_stay = self.stay;
         let mut ended_for_good = ended;
-        if was_review
-            && target.stay == Stay::Busy
+        if target.stay == Stay::Busy
             && let Some(rest) = self.under()
-            && matches!(rest.badge, RestBadge::Review { .. })
+            && let RestBadge::Review { serial, .. } = rest.badge
+            && old_stay == Stay::Review(serial)
             && rest.episode.is_none()
         {
             rest.episode = ended;
@@ -2398,8 +2417,8 @@ impl Agent {
         self.take_back_hidden(ctx);
 
         self.episode = match target.stay {
-            Stay::Needs(_) | Stay::Review => {
-                let hidden = if target.stay == Stay::Review {
+            Stay::Needs(_) | Stay::Review(_) => {
+                let hidden = if matches!(target.stay, Stay::Review(_)) {
                     match &mut self.phase {
                         Phase::Resting(rest) => rest.episode.take(),
                         Phase::Closing(closing) => closing.spell.before.episode.take(),
@@ -2507,7 +2526,7 @@ impl Agent {
 
     fn watch(&mut self, ctx: &mut Ctx) {
         let transcript = match self.stay {
-            Stay::Busy | Stay::Needs(_) | Stay::Review | Stay::Unknown => true,
+            Stay::Busy | Stay::Needs(_) | Stay::Review(_) | Stay::Unknown => true,
             // Without a status the transcript alone may tell of a turn.
             Stay::None | Stay::Idle => {
                 self.left.is_none() && self.status.is_none() && self.stay == Stay::Idle
@@ -2536,7 +2555,7 @@ impl Agent {
 
     /// The person has read the end of the answer, or put a review away.
     pub(crate) fn on_seen(&mut self, ctx: &mut Ctx, now: Stamp, episode: EpisodeId) {
-        if self.episode.is_none_or(|e| e.id != episode) || self.stay != Stay::Review {
+        if self.episode.is_none_or(|e| e.id != episode) || !matches!(self.stay, Stay::Review(_)) {
             return;
         }
         self.note(ctx, now, Source::Person, "read".into());
@@ -2578,7 +2597,7 @@ impl Agent {
         if self.episode.is_none_or(|e| e.id != id) {
             return;
         }
-        if self.stay == Stay::Review {
+        if matches!(self.stay, Stay::Review(_)) {
             self.on_seen(ctx, now, id);
             return;
         }

@@ -4,3 +4,5 @@
 mod dsl;
 
 mod g1_plain;
+mod g2_asks;
+mod g3_interrupts;

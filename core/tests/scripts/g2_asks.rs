@@ -1,0 +1,861 @@
+//! Permission, question, plan, form: when amber comes and when it goes.
+
+use crate::dsl::check;
+use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
+
+/// A turn whose tool is asked about from 1500 on.
+const ASKED: &str = "
+    0    found
+    60   key
+    200  hook start startup
+    250  file none
+    500  file idle
+    1000 hook prompt
+    1050 file busy
+    1300 hook pre Bash id=1 \"touch a.txt\"
+    1480 hook pr Bash \"touch a.txt\"
+    1500 file permission
+";
+
+/// What [`ASKED`] shows.
+const ASKED_SEEN: &str = "
+    500  idle
+    1000 busy
+    1500 needs-input permission \"touch a.txt\"
+";
+
+#[test]
+fn q01_amber_with_the_dialog() {
+    check(
+        &format!(
+            "{ASKED}
+        7500 hook note permission_prompt
+        20000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        "
+        ),
+    );
+    // The request after the file: amber first, its words as soon as they come.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 file permission
+        1658 hook pr Bash \"touch a.txt\"
+        5000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission
+        1658 needs-input permission \"touch a.txt\"
+        2700 notify
+        ",
+    );
+}
+
+#[test]
+fn q02_busy_again_with_the_key() {
+    check(
+        &format!(
+            "{ASKED}
+        3500 file busy
+        3900 hook post Bash id=1 \"touch a.txt\"
+        4100 hook stop
+        4160 file idle
+        9000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        3500 busy
+        3500 withdraw
+        4160 review finished
+        5360 notify
+        "
+        ),
+    );
+    // Approved after the Notification; the tool runs 9 s more.
+    check(
+        &format!(
+            "{ASKED}
+        7500 hook note permission_prompt
+        8000 file busy
+        17000 hook post Bash id=1 \"touch a.txt\"
+        17100 hook stop
+        17160 file idle
+        30000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        8000 busy
+        8000 withdraw
+        17160 review finished
+        18360 notify
+        "
+        ),
+    );
+}
+
+#[test]
+fn q03_refused() {
+    // (a) Esc and (b) "No": no hook; the marker is in the transcript.
+    check(
+        &format!(
+            "{ASKED}
+        5500 file idle
+        5600 tx interrupt
+        20000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        6000 idle (interrupted)
+        6000 withdraw
+        "
+        ),
+    );
+    // (c) "No" with a comment: Claude goes on.
+    check(
+        &format!(
+            "{ASKED}
+        5500 file busy
+        5900 hook stop
+        5960 file idle
+        20000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        5500 busy
+        5500 withdraw
+        5960 review finished
+        7160 notify
+        "
+        ),
+    );
+}
+
+#[test]
+fn q03_a_comment_does_not_leave_its_words_to_the_next_dialog() {
+    check(
+        &format!(
+            "{ASKED}
+        2000 file busy
+        2300 hook pre Bash id=2 \"touch b.txt\"
+        2380 hook pr Bash \"touch b.txt\"
+        2400 file permission
+        3000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2000 busy
+        2400 needs-input permission \"touch b.txt\"
+        "
+        ),
+    );
+}
+
+#[test]
+fn q04_dialog_survives_stray_keys() {
+    // Keys leave no signal but a late Notification; the file is rewritten with the same status.
+    check(
+        &format!(
+            "{ASKED}
+        4000 file permission
+        9000 file permission
+        25900 hook note permission_prompt
+        131500 file idle
+        131600 tx interrupt
+        140000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        132000 idle (interrupted)
+        132000 withdraw
+        "
+        ),
+    );
+    // The waiting time counts from the status's time in the file.
+    let world = check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1540 file permission since=1500
+        2000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1540 needs-input permission
+        ",
+    );
+    assert_eq!(world.item('A').since, crate::dsl::at(1500));
+}
+
+#[test]
+fn q05_question_is_a_question() {
+    for (pre, file, pr) in [(1300, 1500, 1480), (1490, 1500, 1520), (1300, 1500, 1650)] {
+        let mut lines = [
+            (
+                pre,
+                format!("{pre} hook pre AskUserQuestion id=1 \"Which colour?\""),
+            ),
+            (file, format!("{file} file input")),
+            (
+                pr,
+                format!("{pr} hook pr AskUserQuestion \"Which colour?\""),
+            ),
+        ];
+        lines.sort();
+        let asked: String = lines.map(|(_, line)| line + "\n").concat();
+        // (a) answered
+        check(
+            &format!(
+                "{IDLE}
+            1000 hook prompt
+            1050 file busy
+            {asked}
+            7400 hook note permission_prompt
+            8000 file busy
+            8050 hook post AskUserQuestion id=1 \"Which colour?\"
+            8500 hook stop
+            8560 file idle
+            20000 end
+            "
+            ),
+            "
+            500  idle
+            1000 busy
+            1500 needs-input question \"Which colour?\"
+            2700 notify
+            8000 busy
+            8000 withdraw
+            8560 review finished
+            9760 notify
+            ",
+        );
+        // (b) Esc
+        check(
+            &format!(
+                "{IDLE}
+            1000 hook prompt
+            1050 file busy
+            {asked}
+            4000 file idle
+            4100 tx interrupt
+            20000 end
+            "
+            ),
+            "
+            500  idle
+            1000 busy
+            1500 needs-input question \"Which colour?\"
+            2700 notify
+            4500 idle (interrupted)
+            4500 withdraw
+            ",
+        );
+    }
+}
+
+#[test]
+fn q06_plan_by_the_tools_name() {
+    let plan = "
+        1000 hook prompt
+        1050 file busy
+        1300 hook pre ExitPlanMode id=1 \"1. do it\"
+        1480 hook pr ExitPlanMode \"1. do it\"
+        1500 file permission
+    ";
+    check(
+        &format!(
+            "{IDLE}{plan}
+        3960 hook post ExitPlanMode id=1 \"1. do it\"
+        4000 file busy
+        5000 hook stop
+        5060 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input plan \"1. do it\"
+        2700 notify
+        4000 busy
+        4000 withdraw
+        5060 review finished
+        6260 notify
+        ",
+    );
+    check(
+        &format!(
+            "{IDLE}{plan}
+        2000 file idle
+        2100 tx interrupt
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input plan \"1. do it\"
+        2500 idle (interrupted)
+        ",
+    );
+}
+
+#[test]
+fn q07_form_declined() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1400 hook pre mcp__lab__ask id=1
+        1490 hook form \"Pick a shade\"
+        1500 file input
+        7500 hook note elicitation_dialog
+        9000 file busy
+        9020 hook formdone
+        9040 hook note elicitation_response
+        9100 hook post mcp__lab__ask id=1
+        9500 hook stop
+        9560 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input form \"Pick a shade\"
+        2700 notify
+        9000 busy
+        9000 withdraw
+        9560 review finished
+        10760 notify
+        ",
+    );
+}
+
+#[test]
+fn q08_auto_mode_asks_without_a_request() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook pre Bash id=1 \"rm -rf /etc/lab\"
+        1500 file menu
+        7500 hook note agent_needs_input
+        9000 file busy
+        9100 hook stop
+        9160 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input dialog \"rm -rf /etc/lab\"
+        2700 notify
+        9000 busy
+        9000 withdraw
+        9160 review finished
+        10360 notify
+        ",
+    );
+    // Without hooks the transcript backs it, half a second after the file.
+    check(
+        "
+        0    found
+        60   key
+        250  file none
+        500  file idle
+        1050 file busy
+        1200 tx prompt
+        1400 tx tool Bash id=1 \"rm -rf /etc/lab\"
+        1500 file menu
+        9000 end
+        ",
+        "
+        500  idle
+        1050 busy
+        2000 needs-input dialog \"rm -rf /etc/lab\"
+        3200 notify
+        ",
+    );
+}
+
+#[test]
+fn q09_the_persons_own_menus() {
+    let menus = "
+        5000 file menu
+        7000 file idle
+        8000 file menu
+        9000 file idle
+        60000 end
+    ";
+    check(&format!("{IDLE}{menus}"), "500 idle");
+    check(&format!("{REVIEW}{menus}"), REVIEW_SEEN);
+    // A prompt out of a menu: `/resume` picked, or a dialog from a menu.
+    check(
+        &format!(
+            "{REVIEW}
+        5000 file menu
+        6000 file busy
+        7000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        6000 busy
+        6000 withdraw
+        "
+        ),
+    );
+}
+
+#[test]
+fn q10_two_dialogs_one_after_the_other() {
+    check(
+        &format!(
+            "{ASKED}
+        3500 file busy
+        3560 hook post Bash id=1 \"touch a.txt\"
+        3600 hook pre Bash id=2 \"touch b.txt\"
+        3770 hook pr Bash \"touch b.txt\"
+        3800 file permission
+        6000 file busy
+        6060 hook post Bash id=2 \"touch b.txt\"
+        6500 hook stop
+        6560 file idle
+        9000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        3500 busy
+        3500 withdraw
+        3800 needs-input permission \"touch b.txt\"
+        5000 notify
+        6000 busy
+        6000 withdraw
+        6560 review finished
+        7760 notify
+        "
+        ),
+    );
+    // The file's busy in between was never seen: still two dialogs.
+    check(
+        &format!(
+            "{ASKED}
+        3560 hook post Bash id=1 \"touch a.txt\"
+        3770 hook pr Bash \"touch b.txt\"
+        3800 file permission since=3800
+        5500 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        3770 needs-input permission \"touch b.txt\"
+        3770 update
+        3800 withdraw
+        5000 notify
+        "
+        ),
+    );
+}
+
+#[test]
+fn q11_two_subagents_ask_at_once() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1100 hook pre Agent id=1 c
+        1110 hook pre Agent id=2 d
+        1150 hook post Agent id=1 c
+        1160 hook sub c
+        1170 hook post Agent id=2 d
+        1180 hook sub d
+        1300 hook pre Bash id=3 \"touch c.txt\" lane=c
+        1400 hook pr Bash \"touch c.txt\" lane=c
+        1480 file permission
+        1600 hook stop agents=2
+        1650 hook pr Bash \"touch d.txt\" lane=d
+        5000 hook post Bash id=3 \"touch c.txt\" lane=c
+        5100 hook subend c
+        5200 hook task
+        5300 hook stop agents=1
+        8000 file busy
+        8050 hook post Bash id=4 \"touch d.txt\" lane=d
+        8100 hook subend d
+        8200 file busy since=8190 # idle in between, never seen
+        8220 hook task
+        8300 hook stop
+        8380 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1160 busy 1 agent
+        1180 busy 2 agent
+        1480 needs-input permission \"touch c.txt\"
+        2680 notify
+        5000 needs-input permission \"touch d.txt\"
+        5000 update
+        8000 busy 1 agent
+        8000 withdraw
+        8100 busy
+        8380 review finished
+        9580 notify
+        ",
+    );
+}
+
+#[test]
+fn q12_request_without_a_dialog() {
+    // With status: no amber at all.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook pre Read id=1 x
+        1400 hook pr Read x
+        1700 hook post Read id=1 x
+        5000 hook stop
+        5060 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        5060 review finished
+        6260 notify
+        ",
+    );
+    // Without status: until the tool's result.
+    check(
+        "
+        0    found
+        100  hook start startup
+        1000 hook prompt
+        1300 hook pre Read id=1 x
+        1400 hook pr Read x
+        1700 hook post Read id=1 x
+        5000 hook stop
+        9000 end
+        ",
+        "
+        400  idle
+        1000 busy
+        1400 needs-input permission \"x\"
+        1700 busy
+        5000 review finished
+        6200 notify
+        ",
+    );
+}
+
+#[test]
+fn q13_notifications_decide_nothing() {
+    let notes = |from: u64| -> String {
+        [
+            "idle_prompt",
+            "auth_success",
+            "agent_completed",
+            "computer_use_enter",
+            "invented_tomorrow",
+            "agent_needs_input",
+            "permission_prompt",
+            "",
+        ]
+        .iter()
+        .zip(1..)
+        .map(|(kind, n)| format!("{} hook note {kind}\n", from + n * 100))
+        .collect()
+    };
+    check(&format!("{IDLE}{} 90000 end", notes(5000)), "500 idle");
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        {} 90000 end",
+            notes(2000)
+        ),
+        "
+        500  idle
+        1000 busy
+        ",
+    );
+    check(&format!("{REVIEW}{} 90000 end", notes(62_000)), REVIEW_SEEN);
+}
+
+#[test]
+fn q14_version_without_status() {
+    check(
+        "
+        0     found
+        100   hook start startup
+        1000  hook prompt
+        1200  hook pre Bash id=1 \"touch a.txt\"
+        1600  hook pr Bash \"touch a.txt\"
+        7500  hook note permission_prompt
+        12800 hook post Bash id=1 \"touch a.txt\"
+        13300 hook stop
+        20000 hook prompt
+        20200 hook pre Bash id=2 \"touch b.txt\"
+        20600 hook pr Bash \"touch b.txt\"
+        24000 tx interrupt
+        30000 hook prompt
+        30200 hook pr Bash \"touch c.txt\"
+        31000 hook fail Bash id=3 \"touch c.txt\"
+        32000 hook stop
+        40000 end
+        ",
+        "
+        400   idle
+        1000  busy
+        1600  needs-input permission \"touch a.txt\"
+        2800  notify
+        12800 busy
+        12800 withdraw
+        13300 review finished
+        14500 notify
+        20000 busy
+        20000 withdraw
+        20600 needs-input permission \"touch b.txt\"
+        21800 notify
+        24000 idle (interrupted)
+        24000 withdraw
+        30000 busy
+        30200 needs-input permission \"touch c.txt\"
+        31000 busy
+        32000 review finished
+        33200 notify
+        ",
+    );
+    // Nothing but the seven original hooks: the Notification is all there is.
+    check(
+        "
+        0     found
+        100   hook start startup
+        1000  hook prompt
+        7500  hook note permission_prompt
+        12800 hook post Bash id=1 x
+        13300 hook stop
+        14000 end
+        ",
+        "
+        400   idle
+        1000  busy
+        7500  needs-input permission
+        8700  notify
+        12800 busy
+        12800 withdraw
+        13300 review finished
+        ",
+    );
+}
+
+#[test]
+fn q15_question_behind_an_idle_file() {
+    // The file turns idle as the question opens.
+    let open = "
+        1000 hook prompt
+        1050 file busy
+        1300 hook pre AskUserQuestion id=1 \"Which colour?\"
+        1400 hook pr AskUserQuestion \"Which colour?\"
+        1410 tx tool AskUserQuestion id=1 \"Which colour?\"
+        1450 file idle
+    ";
+    let shown = "
+        500  idle
+        1000 busy
+        1950 needs-input question \"Which colour?\"
+        3150 notify
+    ";
+    // Until its result; then the Stop makes review.
+    check(
+        &format!(
+            "{IDLE}{open}
+        50000 hook post AskUserQuestion id=1 \"Which colour?\"
+        50010 tx result id=1
+        50400 hook stop
+        60000 end
+        "
+        ),
+        &format!(
+            "{shown}
+        50000 busy
+        50000 withdraw
+        50400 review finished
+        51600 notify
+        "
+        ),
+    );
+    // Until the marker.
+    check(
+        &format!(
+            "{IDLE}{open}
+        50000 tx interrupt
+        60000 end
+        "
+        ),
+        &format!(
+            "{shown}
+        50000 busy
+        50000 withdraw
+        50500 idle (interrupted)
+        "
+        ),
+    );
+    // Until the next prompt.
+    check(
+        &format!(
+            "{IDLE}{open}
+        50000 hook prompt
+        50050 file busy
+        55000 end
+        "
+        ),
+        &format!(
+            "{shown}
+        50000 busy
+        50000 withdraw
+        "
+        ),
+    );
+    // The file never left idle at all.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1300 hook pre AskUserQuestion id=1 \"Which colour?\"
+        1400 hook pr AskUserQuestion \"Which colour?\"
+        1410 tx tool AskUserQuestion id=1 \"Which colour?\"
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1900 needs-input question \"Which colour?\"
+        3100 notify
+        ",
+    );
+}
+
+#[test]
+fn q16_turn_ends_under_an_open_menu() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        8000 hook stop
+        8060 file menu
+        12000 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        8060 review finished
+        9260 notify
+        ",
+    );
+    // The Stop after the file.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        8060 file menu
+        8100 hook stop
+        12000 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        8100 review finished
+        9300 notify
+        ",
+    );
+    // Without hooks: half a second after the file the transcript is asked.
+    check(
+        "
+        0    found
+        60   key
+        250  file none
+        500  file idle
+        1050 file busy
+        1200 tx prompt
+        8060 file menu
+        8160 tx end
+        12000 file idle
+        20000 end
+        ",
+        "
+        500  idle
+        1050 busy
+        8560 review finished
+        9760 notify
+        ",
+    );
+}
+
+#[test]
+fn q17_menu_opened_and_closed_in_mid_turn() {
+    // The file stays busy; and even where it said so, nothing would stand open.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook pre Bash id=1 x
+        1300 hook post Bash id=1 x
+        3000 file menu
+        6000 file busy
+        8000 hook stop
+        8060 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        8060 review finished
+        9260 notify
+        ",
+    );
+}

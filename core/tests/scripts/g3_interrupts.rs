@@ -1,0 +1,303 @@
+//! Interrupts and turns that end in silence.
+
+use crate::dsl::check;
+use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
+
+#[test]
+fn i01_esc_while_text_streams() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        4100 tx interrupt
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle (interrupted)
+        ",
+    );
+    // 2.1.128 writes a stop reason on the partial answer, then the marker.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        4100 tx end
+        4100 tx interrupt
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle (interrupted)
+        ",
+    );
+}
+
+#[test]
+fn i02_esc_before_the_first_token() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle
+        ",
+    );
+}
+
+#[test]
+fn i03_esc_in_a_running_tool() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook pre Bash id=1 \"sleep 60\"
+        1310 tx tool Bash id=1 \"sleep 60\"
+        4000 file shell
+        4050 file idle
+        4100 tx result id=1
+        4100 tx interrupt
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle (interrupted)
+        ",
+    );
+}
+
+#[test]
+fn i04_bang_command_interrupted() {
+    check(
+        &format!(
+            "{REVIEW}
+        5000 file busy
+        7000 file shell
+        7060 file idle
+        75000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5000 busy
+        5000 withdraw
+        7500 idle
+        "
+        ),
+    );
+}
+
+#[test]
+fn i05_prompt_blocked_by_a_hook() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1040 file busy
+        1071 file idle
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1571 idle
+        ",
+    );
+    // The 31 ms of busy were never seen.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1075 file idle since=1071
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1571 idle
+        ",
+    );
+    // Nor any change of the file at all: the prompt's lead is over after a second.
+    check(
+        &format!(
+            "{REVIEW}
+        5000 hook prompt
+        75000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5000 busy
+        5000 withdraw
+        6000 review finished
+        "
+        ),
+    );
+}
+
+#[test]
+fn i06_turn_without_a_stop() {
+    // (a) The hook is lost; the end marker tells.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        4100 tx end
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 review finished
+        5700 notify
+        ",
+    );
+    // (b) The transcript ends in a tool's result, and nothing more ever comes.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 tx prompt
+        1300 tx tool Bash id=1 x
+        1400 tx result id=1
+        4000 file idle
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle (ended without Stop)
+        ",
+    );
+    // A Stop that comes within 30 s makes review after all, once.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        20000 hook@3950 stop
+        21000 hook@3950 stop
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle
+        20000 review finished
+        21200 notify
+        ",
+    );
+    // Later than that, or once something newer has begun, it changes nothing.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        35000 hook@3950 stop
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle
+        ",
+    );
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        6000 file busy
+        7000 hook@3950 stop
+        8000 file idle
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle
+        6000 busy
+        8500 idle
+        ",
+    );
+    // The transcript can't be read: don't know, so not review.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1100 unreadable-transcript
+        4000 file idle
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle
+        ",
+    );
+}
+
+#[test]
+fn i07_marker_older_than_the_prompts_receipt() {
+    check(
+        "
+        0    found
+        100  hook start startup
+        1600 tx interrupt
+        4000 hook@1000 prompt
+        9000 end
+        ",
+        "
+        400  idle
+        1600 idle (interrupted)
+        ",
+    );
+    check(
+        "
+        0    found
+        100  hook start startup
+        1300 tx@1000 prompt
+        2600 tx interrupt
+        4000 hook@1000 prompt
+        9000 end
+        ",
+        "
+        400  idle
+        1300 busy
+        2600 idle (interrupted)
+        ",
+    );
+}
