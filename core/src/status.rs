@@ -1276,18 +1276,16 @@ impl Agent {
         );
         self.base = Some(verdict);
 
-        let silent_start = self.file.is_none() && !self.hooks_heard;
+        let working = self.base.as_ref().is_some_and(|verdict| {
+            matches!(verdict.base, Base::Busy | Base::Needs | Base::Ended(_))
+        });
         let due = |after: Duration| {
             self.key_seen
                 .is_some_and(|key| now.boot >= key.boot + after)
         };
-        if !silent_start {
-            // Only the file ends it; a hook before the file proves that Claude has started as well.
-            if self.hooks_heard
-                || self
-                    .file_first
-                    .is_some_and(|at| now.boot >= at + STATUS_GRACE)
-            {
+        if self.file.is_some() || self.hooks_heard {
+            // It was answered. Amber stays until there is a badge to follow it, which takes half a second.
+            if working || !self.idle_hidden(now.boot) {
                 self.startup = None;
             }
         } else if self.startup.is_none()
