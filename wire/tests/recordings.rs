@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 mod replay;
 
+use replay::perturb::{self, Chance};
+use replay::recording::Moment;
 use replay::{expect, judge, recording, world};
 
 macro_rules! recordings {
@@ -165,4 +167,112 @@ fn every_run_has_its_test_and_every_test_its_run() {
         .iter()
         .map(|(test, run)| ((*test).to_owned(), (*run).to_owned()));
     assert_eq!(tests.collect::<BTreeSet<_>>(), wanted);
+}
+
+/// Runs in which hooks are the only witness, or whose file was not recorded.
+const HOOKS_ALONE: [&str; 3] = ["s41_v2077", "s45_no_hooks_modes", "s46_config_dir"];
+
+/// Plays every run as it is and as `change` makes it, and collects where the badges part.
+fn compared(
+    pushes_too: bool,
+    change: impl Fn(&str, &[Moment]) -> Vec<Vec<Moment>>,
+) -> (usize, Vec<String>) {
+    let mut looked = 0;
+    let mut faults = Vec::new();
+    for (_, run) in TESTS.iter().filter(|(_, run)| !HOOKS_ALONE.contains(run)) {
+        let expect = expected(run);
+        let moments = recording::load(&folder().join(run));
+        let plain = world::play(&expect, &moments);
+        for (variant, changed) in change(run, &moments).iter().enumerate() {
+            let other = world::play(&expect, changed);
+            for judged in expect.agents.values() {
+                looked += perturb::lasting_changes(judged.pid, &moments).len();
+            }
+            let parted = perturb::differences(&expect, &moments, &plain, &other);
+            faults.extend(parted.map(|fault| format!("{run} #{variant}: {fault}")));
+            for (letter, seen) in plain.iter().filter(|_| pushes_too) {
+                let got = other[letter].pushes;
+                if got != seen.pushes {
+                    faults.push(format!(
+                        "{run} #{variant}: {letter}: {got} pushes at {:?} instead of {} at {:?}",
+                        other[letter].pushed_at, seen.pushes, seen.pushed_at
+                    ));
+                }
+            }
+        }
+    }
+    (looked, faults)
+}
+
+#[test]
+fn h06_hooks_removed_change_no_badge() {
+    let (looked, mut faults) = compared(false, |_, moments| vec![perturb::without_hooks(moments)]);
+    assert!(looked > 350, "only {looked} moments");
+    // Without hooks a cancelled compaction can't be told from a turn that ended in silence.
+    faults.retain(|fault| {
+        !(fault.starts_with("s10a_compact_manual") && fault.contains("`idle` instead of"))
+    });
+    assert!(
+        faults.is_empty(),
+        "{} of {looked}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn h07_hooks_doubled_change_nothing() {
+    let (_, faults) = compared(true, |_, moments| vec![perturb::doubled(moments)]);
+    assert!(
+        faults.is_empty(),
+        "{}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn h07_notifications_after_the_answer_change_nothing() {
+    let (_, faults) = compared(true, |_, moments| {
+        vec![perturb::notifications_last(moments)]
+    });
+    assert!(
+        faults.is_empty(),
+        "{}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+/// Plays of each run: 95 runs make about a thousand seeds for each kind of disorder.
+const SEEDS: u64 = 10;
+
+#[test]
+fn h07_hooks_swapped_change_nothing() {
+    let (_, faults) = compared(true, |_, moments| {
+        (0..SEEDS)
+            .map(|seed| perturb::swapped(moments, &mut Chance::new(seed)))
+            .collect()
+    });
+    assert!(
+        faults.is_empty(),
+        "{}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn h07_hooks_delayed_change_no_badge() {
+    let (_, faults) = compared(true, |_, moments| {
+        (0..SEEDS)
+            .map(|seed| perturb::delayed(moments, &mut Chance::new(seed)))
+            .collect()
+    });
+    assert!(
+        faults.is_empty(),
+        "{}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
 }

@@ -3,5 +3,6 @@
 
 pub mod expect;
 pub mod judge;
+pub mod perturb;
 pub mod recording;
 pub mod world;
