@@ -172,10 +172,11 @@ fn every_run_has_its_test_and_every_test_its_run() {
 /// Runs in which hooks are the only witness, or whose file was not recorded.
 const HOOKS_ALONE: [&str; 3] = ["s41_v2077", "s45_no_hooks_modes", "s46_config_dir"];
 
-/// Plays every run as it is and as `change` makes it, and collects where the badges part.
+/// Plays every run as it is and as `change` makes it, and collects where the badges part and where more or
+/// fewer alerts are sent than a person found right. Also says how many moments were looked at.
 fn compared(
     pushes_too: bool,
-    change: impl Fn(&str, &[Moment]) -> Vec<Vec<Moment>>,
+    change: impl Fn(&[Moment]) -> Vec<Vec<Moment>>,
 ) -> (usize, Vec<String>) {
     let mut looked = 0;
     let mut faults = Vec::new();
@@ -183,19 +184,24 @@ fn compared(
         let expect = expected(run);
         let moments = recording::load(&folder().join(run));
         let plain = world::play(&expect, &moments);
-        for (variant, changed) in change(run, &moments).iter().enumerate() {
-            let other = world::play(&expect, changed);
-            for judged in expect.agents.values() {
-                looked += perturb::lasting_changes(judged.pid, &moments).len();
-            }
-            let parted = perturb::differences(&expect, &moments, &plain, &other);
-            faults.extend(parted.map(|fault| format!("{run} #{variant}: {fault}")));
-            for (letter, seen) in plain.iter().filter(|_| pushes_too) {
-                let got = other[letter].pushes;
-                if got != seen.pushes {
+        for (variant, changed) in change(&moments).iter().enumerate() {
+            let played = world::play(&expect, changed);
+            for (letter, judged) in &expect.agents {
+                let name = format!("{run} #{variant}: {letter}");
+                let (plain, other) = (&plain[letter], &played[letter]);
+                for at in perturb::moments_to_compare(&expect, judged.pid, &moments) {
+                    looked += 1;
+                    let (wanted, got) = (plain.at(at).badge, other.at(at).badge);
+                    if wanted.word != got.word && !may_be_idle(run, at) {
+                        faults.push(format!("{name} at {at}: `{got}` instead of `{wanted}`"));
+                    }
+                }
+                if let Some(wanted) = judged.pushes.filter(|_| pushes_too)
+                    && !wanted.has(other.pushes)
+                {
+                    let (got, at) = (other.pushes, &other.pushed_at);
                     faults.push(format!(
-                        "{run} #{variant}: {letter}: {got} pushes at {:?} instead of {} at {:?}",
-                        other[letter].pushed_at, seen.pushes, seen.pushed_at
+                        "{name}: {got} pushes at {at:?} instead of {wanted}"
                     ));
                 }
             }
@@ -204,17 +210,18 @@ fn compared(
     (looked, faults)
 }
 
+/// Without its PreCompact a cancelled compaction can't be told from a turn that ended in silence.
+fn may_be_idle(run: &str, at: i64) -> bool {
+    run == "s10a_compact_manual" && at > 15_102
+}
+
 #[test]
 fn h06_hooks_removed_change_no_badge() {
-    let (looked, mut faults) = compared(false, |_, moments| vec![perturb::without_hooks(moments)]);
+    let (looked, faults) = compared(false, |moments| vec![perturb::without_hooks(moments)]);
     assert!(looked > 350, "only {looked} moments");
-    // Without hooks a cancelled compaction can't be told from a turn that ended in silence.
-    faults.retain(|fault| {
-        !(fault.starts_with("s10a_compact_manual") && fault.contains("`idle` instead of"))
-    });
     assert!(
         faults.is_empty(),
-        "{} of {looked}:\n{}",
+        "{}:\n{}",
         faults.len(),
         faults.join("\n")
     );
@@ -222,7 +229,7 @@ fn h06_hooks_removed_change_no_badge() {
 
 #[test]
 fn h07_hooks_doubled_change_nothing() {
-    let (_, faults) = compared(true, |_, moments| vec![perturb::doubled(moments)]);
+    let (_, faults) = compared(true, |moments| vec![perturb::doubled(moments)]);
     assert!(
         faults.is_empty(),
         "{}:\n{}",
@@ -233,9 +240,7 @@ fn h07_hooks_doubled_change_nothing() {
 
 #[test]
 fn h07_notifications_after_the_answer_change_nothing() {
-    let (_, faults) = compared(true, |_, moments| {
-        vec![perturb::notifications_last(moments)]
-    });
+    let (_, faults) = compared(true, |moments| vec![perturb::notifications_last(moments)]);
     assert!(
         faults.is_empty(),
         "{}:\n{}",
@@ -249,7 +254,7 @@ const SEEDS: u64 = 10;
 
 #[test]
 fn h07_hooks_swapped_change_nothing() {
-    let (_, faults) = compared(true, |_, moments| {
+    let (_, faults) = compared(true, |moments| {
         (0..SEEDS)
             .map(|seed| perturb::swapped(moments, &mut Chance::new(seed)))
             .collect()
@@ -264,7 +269,7 @@ fn h07_hooks_swapped_change_nothing() {
 
 #[test]
 fn h07_hooks_delayed_change_no_badge() {
-    let (_, faults) = compared(true, |_, moments| {
+    let (_, faults) = compared(true, |moments| {
         (0..SEEDS)
             .map(|seed| perturb::delayed(moments, &mut Chance::new(seed)))
             .collect()
@@ -275,4 +280,38 @@ fn h07_hooks_delayed_change_no_badge() {
         faults.len(),
         faults.join("\n")
     );
+}
+
+/// A judge that never objects would let every run pass.
+#[test]
+fn what_was_not_seen_is_reported() {
+    let run = "s05_perm_left_alone";
+    let text = std::fs::read_to_string(folder().join(run).join("expect")).expect("its expect");
+    let moments = recording::load(&folder().join(run));
+    let objects = |text: &str| {
+        let expect = expect::parse(text);
+        let seen = world::play(&expect, &moments);
+        expect
+            .agents
+            .iter()
+            .find_map(|(letter, judged)| judge::verdict(*letter, judged, &seen[letter]))
+    };
+    assert_eq!(objects(&text), None);
+    for (right, wrong) in [
+        ("needs-input permission ask", "needs-input question ask"),
+        ("ask \"touch a.txt\"", "ask \"touch b.txt\""),
+        ("pushes A 1..2", "pushes A 3..4"),
+        ("A 25943..26336 busy", "A 25943..25950 busy"),
+        ("idle\n", "busy\n"),
+    ] {
+        let changed = text.replacen(right, wrong, 1);
+        assert_ne!(changed, text, "{right}");
+        assert!(objects(&changed).is_some(), "{wrong}");
+    }
+    let dropped: String = text
+        .lines()
+        .filter(|line| !line.contains("needs-input"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert!(objects(&dropped).is_some_and(|table| table.contains("seen `")));
 }

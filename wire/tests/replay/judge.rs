@@ -84,18 +84,19 @@ pub fn verdict(letter: char, judged: &Judged, seen: &Seen) -> Option<String> {
     ))
 }
 
+/// A label may come somewhat after its badge, but by the end of the window, or of the badge if that is sooner.
 fn missing_labels(window: &Window, seen: &Seen) -> Vec<String> {
-    let shown = seen.at(window.to);
-    let missing = window
-        .labels
+    let in_time = seen
+        .shown
         .iter()
-        .filter(|label| !shown.labels.contains(label));
+        .filter(|(at, _)| (window.from..=window.to).contains(at));
+    let last = in_time
+        .rev()
+        .find(|(_, shown)| window.badge.admits(&shown.badge));
+    let none = Vec::new();
+    let labels = last.map_or(&none, |(_, shown)| &shown.labels);
+    let missing = window.labels.iter().filter(|label| !labels.contains(label));
     missing
-        .map(|label| {
-            format!(
-                "by {}: no label `{label}`, only {:?}",
-                window.to, shown.labels
-            )
-        })
+        .map(|label| format!("by {}: no label `{label}`, only {labels:?}", window.to))
         .collect()
 }

@@ -3,7 +3,6 @@
 
 use super::expect::Expect;
 use super::recording::{Moment, What};
-use super::world::Seen;
 
 /// A change must hold this long to count, and is looked at this long after.
 const HOLDS_MS: i64 = 1_000;
@@ -77,27 +76,33 @@ pub fn notifications_last(moments: &[Moment]) -> Vec<Moment> {
     in_order(moments)
 }
 
-/// Where the two plays part, of each judged agent: letter, ms, what the first shows, what the second shows.
-pub fn differences<'a>(
-    expect: &'a Expect,
-    moments: &'a [Moment],
-    plain: &'a std::collections::BTreeMap<char, Seen>,
-    other: &'a std::collections::BTreeMap<char, Seen>,
-) -> impl Iterator<Item = String> + 'a {
-    expect.agents.iter().flat_map(move |(letter, judged)| {
-        lasting_changes(judged.pid, moments)
-            .into_iter()
-            .filter_map(move |at| {
-                let at = at - expect.t0 + HOLDS_MS;
-                let (wanted, got) = (plain[letter].at(at).badge, other[letter].at(at).badge);
-                let same = wanted.word == got.word;
-                (!same).then(|| format!("{letter} at {at}: `{got}` instead of `{wanted}`"))
-            })
-    })
+/// The moments, in ms of the run, at which a run of hooks in any disorder must show the same badge.
+pub fn moments_to_compare(expect: &Expect, pid: u32, moments: &[Moment]) -> Vec<i64> {
+    let mut looked = lasting_changes(pid, moments);
+    // A prompt's or a compaction's hook comes before the file (rule 3); without it the file decides, later.
+    looked.retain(|&change| {
+        !moments.iter().any(|moment| {
+            leads(moment, pid) && moment.at > change && moment.at <= change + HOLDS_MS
+        })
+    });
+    looked
+        .iter()
+        .map(|change| change - expect.t0 + HOLDS_MS)
+        .collect()
+}
+
+fn leads(moment: &Moment, pid: u32) -> bool {
+    match &moment.what {
+        What::Hook(hook) => {
+            hook.claude_pid == Some(pid)
+                && ["UserPromptSubmit", "PreCompact"].contains(&hook.event.as_str())
+        }
+        What::File { .. } | What::Line { .. } => false,
+    }
 }
 
 /// Unix ms of every change of a process's status that holds, until the next one or its end.
-pub fn lasting_changes(pid: u32, moments: &[Moment]) -> Vec<i64> {
+fn lasting_changes(pid: u32, moments: &[Moment]) -> Vec<i64> {
     let name = format!("{pid}.json");
     let mut changes: Vec<(i64, Option<String>)> = Vec::new();
     for moment in moments {
