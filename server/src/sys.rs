@@ -103,10 +103,12 @@ fn zero_separated(pid: u32, file: &str) -> Option<Vec<OsString>> {
     )
 }
 
-/// The directory a process is in.
+/// The directory a process is in; `None` also if that has been removed.
 #[must_use]
 pub fn directory(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+    fs::read_link(format!("/proc/{pid}/cwd"))
+        .ok()
+        .filter(|dir| dir.is_dir())
 }
 
 /// Whether this process is a Claude Code: it calls itself `claude` (measured: the native binary and the

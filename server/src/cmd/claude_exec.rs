@@ -71,6 +71,9 @@ fn fail(program: &OsStr, why: &str, code: u8) -> ExitCode {
 
 /// The arguments with our settings before them, merged with the person's own if they gave some.
 fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Vec<OsString>> {
+    if theirs.first().is_some_and(|first| needs_no_hooks(first)) {
+        return Ok(theirs.to_vec());
+    }
     let version = version::of(home, program, true);
     let given = given_settings(theirs);
     let file = match given.last() {
@@ -89,6 +92,42 @@ fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Vec<Os
     let mut arguments = vec![OsString::from("--settings"), file.into_os_string()];
     arguments.extend(without_settings(theirs));
     Ok(arguments)
+}
+
+/// Starts no session: the subcommands of 2.1.332 and earlier, and the options that only print.
+fn needs_no_hooks(first: &OsStr) -> bool {
+    const FIRST: [&str; 29] = [
+        "--help",
+        "--version",
+        "-h",
+        "-v",
+        "agents",
+        "attach",
+        "auth",
+        "auto-mode",
+        "config",
+        "doctor",
+        "gateway",
+        "import",
+        "install",
+        "kill",
+        "logs",
+        "mcp",
+        "migrate-installer",
+        "plugin",
+        "plugins",
+        "purge",
+        "remote-control",
+        "respawn",
+        "rm",
+        "setup-token",
+        "stop",
+        "ultrareview",
+        "uninstall",
+        "update",
+        "upgrade",
+    ];
+    first.to_str().is_some_and(|first| FIRST.contains(&first))
 }
 
 /// The values of every `--settings`, in order. What comes after `--` is a prompt.

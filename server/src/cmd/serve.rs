@@ -241,7 +241,11 @@ async fn serve(
     if tokio::time::timeout(STOP_WITHIN, quiet).await.is_err() {
         tracing::warn!("some connections did not end in time");
     }
-    drop(fleet);
+    app.hub.stop().await;
+    app.tmux.close().await;
+    if let Err(error) = fleet.await {
+        tracing::warn!("the hub did not end well: {error}");
+    }
     for path in [home.path("port"), home.socket_to_reach()] {
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound

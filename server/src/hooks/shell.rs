@@ -95,7 +95,7 @@ __purplemux_claude() {
     if [ -x @PROGRAM@ ]; then @PROGRAM@ claude-exec @HOME@ "$@"; else command "$@"; fi
 }
 __purplemux_setup() {
-    local theirs word
+    local theirs word words
     if theirs=$(declare -f claude); then
         # A function of their own: the `claude` that it starts is found on this PATH.
         eval "__purplemux_theirs ${theirs#claude }"
@@ -108,7 +108,8 @@ __purplemux_setup() {
         }
     fi
     # An alias to `claude …` leads to the function above. One to a path leads to a function of that name.
-    for word in ${BASH_ALIASES[claude]-}; do
+    read -r -a words <<<"${BASH_ALIASES[claude]-}"
+    for word in "${words[@]}"; do
         case $word in
             [A-Za-z_]*=*) continue ;;
             '~/'*) word=$HOME/${word#??} ;;
