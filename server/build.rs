@@ -84,6 +84,10 @@ fn build(web: &Path, out: &Path) -> Result<PathBuf, String> {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "building the page is what this script is for"
+)]
 fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {
     let shown = format!("`npm {}` in web/", arguments.join(" "));
     let output = Command::new("npm")

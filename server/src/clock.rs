@@ -32,7 +32,7 @@ pub fn wall_ms() -> i64 {
     unix_ms(system_now())
 }
 
-#[allow(
+#[expect(
     clippy::disallowed_methods,
     reason = "this module is the home of clock reads"
 )]

@@ -166,7 +166,7 @@ impl Panes {
             announce: true,
         };
         let (running, ended) = (Arc::clone(&self.running), self.ended.clone());
-        tokio::spawn(async move {
+        crate::task::spawn("terminal", async move {
             let tab = task.tab.clone();
             let session_ended = task.run(inbox).await;
             locked(&running).remove(&base);

@@ -177,7 +177,7 @@ impl Tabs {
             publish,
         };
         owner.tell().await?;
-        tokio::spawn(async move {
+        crate::task::spawn("layout", async move {
             owner.recover().await;
             owner.run(inbox).await;
         });
@@ -397,7 +397,7 @@ impl Owner {
             return Err(error.into());
         }
         if new.kind == Kind::ClaudeCode {
-            tokio::spawn(type_claude(self.tmux.clone(), id));
+            crate::task::spawn("typing claude", type_claude(self.tmux.clone(), id));
         }
         Ok(tab)
     }

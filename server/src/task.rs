@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tracing::{error, trace};
 
 /// Runs `future` as a task of its own. If it panics, that is logged under its name.
-#[allow(
+#[expect(
     clippy::disallowed_methods,
     reason = "this module is the home of spawning"
 )]

@@ -1,5 +1,11 @@
 //! The home and the one server in it: permissions (S07), the lock, the port, starting and stopping.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "it starts servers and measures how long they take; a helper fails as the test does"
+)]
+
 mod support;
 
 use std::net::TcpListener;

@@ -5,6 +5,11 @@
 //! Must never: touch the person's own home, tmux server or key; leave a process behind; end a process that it did
 //! not start. Nothing outside the tests depends on this crate.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it measures, and starts the programs under test"
+)]
+
 pub mod script;
 
 pub mod fake;

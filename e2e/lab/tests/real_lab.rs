@@ -3,7 +3,8 @@
 
 #![allow(
     clippy::unwrap_used,
-    reason = "a test fails by panicking, in its helpers too"
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, in its helpers too, and starts what it tests"
 )]
 
 use std::path::PathBuf;

@@ -285,7 +285,7 @@ async fn assemble(
     let (ended, mut endings) = mpsc::channel(16);
     let panes = Panes::new(tmux.clone(), ended);
     let layout = tabs.clone();
-    tokio::spawn(async move {
+    crate::task::spawn("ended tabs", async move {
         while endings.recv().await.is_some() {
             layout.recheck().await;
         }
@@ -341,6 +341,10 @@ async fn announce(options: &Options, home: &Home, app: &App) -> Result<()> {
 }
 
 /// Opens the link by way of a private file: a command line is readable by every user of the machine.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "once, when the person asks for it with --open"
+)]
 fn open_browser(home: &Home, link: &str) -> Result<()> {
     let file = home.path("open.html");
     let page = format!(

@@ -110,6 +110,10 @@ impl Client {
         }
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one control client; it is asked instead of starting a process per question"
+    )]
     fn connect(&self) -> Result<Connection, String> {
         self.place
             .prepare()

@@ -7,6 +7,10 @@
     clippy::wildcard_enum_match_arm,
     reason = "a test's helper fails as the test does"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it starts the server and waits with a deadline"
+)]
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;

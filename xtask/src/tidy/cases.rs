@@ -86,6 +86,7 @@ pub(super) fn breaches(sources: &[Source], earlier: &[Ids]) -> Vec<Breach> {
 
 /// The open lists of every commit that leads here and touched the file; none where Git or the history is
 /// missing (an archive, a shallow clone), since then there is nothing to compare with.
+#[expect(clippy::disallowed_methods, reason = "the history is Git's to tell")]
 pub(super) fn earlier_open_lists(root: &Path) -> Vec<Ids> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git")
