@@ -2,7 +2,7 @@
 # ARGS goes to `purplemux serve`: make run ARGS='--port 9000'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fmt deny
+.PHONY: help run test fmt bench deny
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -15,6 +15,9 @@ test: ## set up what is missing and run everything: checks, unit, server, browse
 
 fmt: ## format the Rust code and the page
 	@scripts/fmt
+
+bench: ## measure what docs/performance.md promises (minutes, on a quiet machine)
+	@scripts/bench
 
 deny: ## licences, sources and forbidden crates (needs cargo-deny)
 	@scripts/deny

@@ -1,0 +1,71 @@
+//! `make bench`: measures what docs/performance.md promises, on the product as it is built for people. Prints
+//! one table per question and fails when a promise is broken; it is not part of the test suite, because a
+//! number taken on a busy machine proves nothing.
+//!
+//! Must never touch anything of the person's: every server here has a throw-away home and a tmux server of
+//! its own, and ends with the measurement.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it measures time, and what processes cost"
+)]
+
+mod hooks;
+mod idle;
+mod start;
+mod turns;
+
+mod numbers;
+mod server;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// From Claude's own write to the badge, over whole turns of the real Claude Code, each ended by kill -9.
+    Turns {
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        runs: usize,
+    },
+    /// What a hook costs: the whole process, over `sh -c :`; with the server up, hung and gone.
+    Hooks {
+        /// Calls of each kind.
+        #[arg(long, default_value_t = 200)]
+        calls: usize,
+    },
+    /// What ten idle tabs cost.
+    Idle {
+        /// Length of the look, in seconds.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
+    /// From the start of the program to its first answer.
+    Start {
+        /// How many times.
+        #[arg(long, default_value_t = 20)]
+        runs: usize,
+    },
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let kept = match Args::parse().what {
+        What::Turns { runs } => turns::measure(runs)?,
+        What::Hooks { calls } => hooks::measure(calls)?,
+        What::Idle { seconds } => idle::measure(seconds)?,
+        What::Start { runs } => start::measure(runs)?,
+    };
+    Ok(if kept {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
