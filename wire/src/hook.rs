@@ -296,10 +296,13 @@ pub fn read(
         job: headers.job,
         kind: kind(&event, &payload, at, here.zone),
     };
+    // Claude's own payloads say who they are by process and pane.
+    let minimal = payload.raw("hook_event_name").is_none();
     Ok(Received {
         hook,
         tmux_session: payload
             .text("session")
+            .filter(|session| minimal && !session.is_empty())
             .map(|session| line(&session, NAME_CHARS_MAX)),
     })
 }

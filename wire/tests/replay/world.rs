@@ -1,15 +1,16 @@
 //! Everything around the fleet while a recording plays: the clock, the processes, the sessions folder, the
 //! transcripts that are read on request, the one timer. Behaves as the server does, without waiting.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
+use purplemux_core::event::{PaneFacts, TabFacts, WorkspaceFacts};
 use purplemux_core::fleet::Fleet;
 use purplemux_core::view::{AskKind, Badge as CoreBadge, Item, Presence};
 use purplemux_core::witness::Process;
 use purplemux_core::{
-    AgentKey, Effect, EpisodeId, Event, HostId, PaneKey, Stamp, Time, TmuxServer,
+    AgentKey, Effect, EpisodeId, Event, HostId, PaneKey, Stamp, TabId, Time, TmuxServer,
 };
 use purplemux_wire::hook::{self, Headers, Here, HookStamp, TmuxEnv};
 use purplemux_wire::session_file::{self, Entry};
@@ -84,7 +85,8 @@ impl Seen {
 /// Plays the moments in order and returns what was seen of each judged agent.
 pub fn play(expect: &Expect, moments: &[Moment]) -> BTreeMap<char, Seen> {
     let mut world = World::new(expect, moments);
-    let mut queue: Vec<(i64, Step)> = vec![(expect.t0, Step::Event(Event::RecoveryEnded))];
+    let begin = [world.layout(), world.pane_listing(), Event::RecoveryEnded];
+    let mut queue: Vec<(i64, Step)> = begin.map(|event| (expect.t0, Step::Event(event))).into();
     for moment in moments {
         queue.push((moment.at, Step::Moment(moment)));
     }
@@ -218,6 +220,42 @@ impl<'a> World<'a> {
             let server = server.clone();
             self.panes.insert(pid, PaneKey { server, pane });
         }
+    }
+
+    /// Every pane of the recording is a tab of ours, all in one workspace.
+    fn layout(&self) -> Event {
+        let tab = |pane: &PaneKey| TabFacts {
+            id: tab_of(pane),
+            name: None,
+            cwd: Arc::from("/home/dev/proj"),
+            ended: false,
+        };
+        Event::LayoutChanged {
+            workspaces: vec![WorkspaceFacts {
+                id: "default".into(),
+                name: Arc::from("Default"),
+                dir: Arc::from("/home/dev"),
+                tabs: self.all_panes().iter().map(tab).collect(),
+            }],
+        }
+    }
+
+    fn pane_listing(&self) -> Event {
+        let facts = |pane: &PaneKey| PaneFacts {
+            pane: pane.clone(),
+            session: Arc::from(tab_of(pane).as_str()),
+            command: Arc::from("bash"),
+            path: Arc::from("/home/dev/proj"),
+            title: Arc::from("host"),
+            dead: false,
+        };
+        Event::PanesListed {
+            panes: self.all_panes().iter().map(facts).collect(),
+        }
+    }
+
+    fn all_panes(&self) -> BTreeSet<PaneKey> {
+        self.panes.values().cloned().collect()
     }
 
     fn key(&self, pid: u32) -> AgentKey {
@@ -538,6 +576,10 @@ impl<'a> World<'a> {
             }
         }
     }
+}
+
+fn tab_of(pane: &PaneKey) -> TabId {
+    TabId::from(format!("tab-{}", pane.pane))
 }
 
 /// Both clocks of a recording are unix time.
