@@ -77,7 +77,7 @@ impl Fleet {
                 effects: Vec::new(),
                 next_episode: 0,
                 next_ask: 0,
-                recovering: true,
+                recovered: None,
             },
         }
     }
@@ -185,11 +185,14 @@ impl Fleet {
                 }
             }
             Event::RecoveryEnded => {
-                self.ctx.recovering = false;
+                self.ctx.recovered.get_or_insert(now.boot);
                 // Nobody has seen these processes: they ended while the server was down.
                 for agent in std::mem::take(&mut self.restored).into_keys() {
                     self.bury(agent.clone());
                     self.ctx.effects.push(Effect::Forget { agent });
+                }
+                for agent in self.agents.values_mut() {
+                    agent.settle(&mut self.ctx, now);
                 }
             }
             Event::DeadlinePassed => {}

@@ -55,8 +55,8 @@ pub(crate) struct Ctx {
     pub effects: Vec<Effect>,
     pub next_episode: u64,
     pub next_ask: u64,
-    /// No witness but the restart has spoken yet: what is found now is not news (rule 6).
-    pub recovering: bool,
+    /// When all witnesses had been asked once since the start: what happened before is not news (rule 6).
+    pub recovered: Option<Time>,
 }
 
 impl Ctx {
@@ -385,7 +385,7 @@ impl Agent {
             key,
             process,
             found: now,
-            found_recovering: ctx.recovering,
+            found_recovering: ctx.recovered.is_none(),
             stopped: false,
             left: None,
             key_seen: None,
@@ -670,9 +670,9 @@ impl Agent {
     fn first_status(&mut self, ctx: &mut Ctx, new: &Status) -> Phase {
         self.startup = None;
         self.base = None;
-        self.base_dialog = None;
+        let base_dialog = self.base_dialog.take();
         let restored = self.restored.take();
-        let recovered = restored.is_some() || self.found_recovering && ctx.recovering;
+        let recovered = restored.is_some() || self.found_recovering && ctx.recovered.is_none();
         let Some(persisted) = restored else {
             let mut rest = Rest::idle(new.since);
             return match new.kind() {
@@ -690,9 +690,14 @@ impl Agent {
         rest.recovered = true;
         rest.ended = persisted.since.boot;
         if let Badge::Review(outcome) = &persisted.badge {
-            self.serial += 1;
+            let serial = if let Stay::Review(shown) = self.stay {
+                shown
+            } else {
+                self.serial += 1;
+                self.serial
+            };
             rest.badge = RestBadge::Review {
-                serial: self.serial,
+                serial,
                 stop: Stop {
                     error: outcome.error.clone(),
                     message: None,
@@ -702,7 +707,8 @@ impl Agent {
                 },
                 silent: true,
             };
-            rest.episode = persisted.episode.map(|id| Episode {
+            let hidden = persisted.episode.filter(|_| self.episode.is_none());
+            rest.episode = hidden.map(|id| Episode {
                 id,
                 committed: persisted.since.boot,
                 notified: true,
@@ -765,10 +771,10 @@ impl Agent {
                 };
                 let mut spell = self.spell(start, start.boot, rest);
                 spell.recovered = true;
-                let held = if worked {
-                    Held::Unknown(persisted.since)
-                } else {
-                    Held::Rest
+                let held = match (base_dialog, worked) {
+                    (Some(dialog), _) => Held::Dialog(dialog),
+                    (None, true) => Held::Unknown(persisted.since),
+                    (None, false) => Held::Rest,
                 };
                 Phase::Closing(Box::new(Closing::new(spell, new.since, Some(held))))
             }
@@ -1206,7 +1212,7 @@ impl Agent {
         }
         self.take_back_hidden(ctx);
         self.draw_dialogs(ctx);
-        let target = self.target(now);
+        let target = self.target(now, ctx.recovered);
         self.show(ctx, now, target);
         self.tell(ctx, now);
         self.watch(ctx);
@@ -1251,7 +1257,10 @@ impl Agent {
             }
         };
         let restored = self.restored.is_some();
+        // Until all witnesses were asked, the file may still have its say: what was shown stays.
+        let held = restored && ctx.recovered.is_none();
         if restored
+            && !held
             && self
                 .file_first
                 .is_none_or(|at| now.boot >= at + STATUS_GRACE)
@@ -1263,8 +1272,14 @@ impl Agent {
             base::Start {
                 base: start,
                 since,
-                hooks_after_ms: if restored { since.wall_ms } else { i64::MIN },
-                lines_after_ms: if restored {
+                hooks_after_ms: match (held, restored) {
+                    (true, _) => i64::MAX,
+                    (false, true) => since.wall_ms,
+                    (false, false) => i64::MIN,
+                },
+                lines_after_ms: if held {
+                    i64::MAX
+                } else if restored {
                     since.wall_ms
                 } else if self.conversation_at.wall_ms > self.found.wall_ms {
                     self.conversation_at.wall_ms
@@ -2134,7 +2149,7 @@ impl Agent {
         }
     }
 
-    fn target(&self, now: Stamp) -> Target {
+    fn target(&self, now: Stamp, recovered: Option<Time>) -> Target {
         let none = Target {
             badge: None,
             stay: Stay::None,
@@ -2162,7 +2177,7 @@ impl Agent {
             quiet,
         };
         match &self.phase {
-            Phase::Unreported => self.base_target(now, &none, busy, needs),
+            Phase::Unreported => self.base_target(now, recovered, &none, busy, needs),
             Phase::Resting(rest) => {
                 if let Some(dialog) = rest.question.as_ref().and_then(|q| q.dialog.as_ref()) {
                     needs(dialog, false)
@@ -2224,6 +2239,7 @@ impl Agent {
     fn base_target(
         &self,
         now: Stamp,
+        recovered: Option<Time>,
         none: &Target,
         busy: impl Fn(Stamp) -> Target,
         needs: impl Fn(&Dialog, bool) -> Target,
@@ -2234,10 +2250,8 @@ impl Agent {
         let Some(verdict) = &self.base else {
             return none.clone();
         };
-        let quiet = self
-            .restored
-            .as_ref()
-            .is_some_and(|p| verdict.since.wall_ms <= p.since.wall_ms);
+        let quiet = self.found_recovering
+            && recovered.is_none_or(|recovered| verdict.since.boot <= recovered);
         match &verdict.base {
             Base::Nothing if self.restored.is_none() && self.idle_hidden(now.boot) => none.clone(),
             Base::Nothing | Base::Idle { .. } => {

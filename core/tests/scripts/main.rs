@@ -3,6 +3,13 @@
 
 mod dsl;
 
+mod g10_recovery;
 mod g1_plain;
 mod g2_asks;
 mod g3_interrupts;
+mod g4_background;
+mod g5_compaction;
+mod g6_conversations;
+mod g7_errors;
+mod g8_processes;
+mod g9_identity;

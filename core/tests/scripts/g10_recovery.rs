@@ -1,0 +1,556 @@
+//! Restart of the server; hooks lost, doubled, reordered, late. And what follows for notifications.
+
+use crate::dsl::{check, run, words};
+use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
+
+#[test]
+fn h01_restart_in_mid_turn() {
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        101000 recovered
+        101500 file busy since=50000
+        110000 hook stop
+        110060 file idle
+        120000 end
+        ",
+        "
+        100000 unknown
+        101500 busy
+        110060 review finished
+        111260 notify
+        ",
+    );
+}
+
+#[test]
+fn h02_stored_busy() {
+    // (a) The turn ended meanwhile.
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100010 tx@60000 end
+        100020 file idle since=60050
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 unknown
+        100020 review finished
+        ",
+    );
+    // By a spooled Stop.
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100010 hook@60000 stop
+        100020 file idle since=60050
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 unknown
+        100020 review finished
+        ",
+    );
+    // (b) The process died.
+    check(
+        "
+        99000  restored@50000 busy
+        101000 recovered
+        120000 end
+        ",
+        "",
+    );
+    // Interrupted.
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100010 tx@60000 interrupt
+        100020 file idle since=60050
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 unknown
+        100020 idle (interrupted)
+        ",
+    );
+}
+
+#[test]
+fn h03_the_person_played_on() {
+    let needs_input = "
+        99000  restored@50000 needs-input episode=4
+        100000 found
+    ";
+    // (a) answered
+    check(
+        &format!(
+            "{needs_input}
+        100010 file busy since=60000
+        101000 recovered
+        120000 end
+        "
+        ),
+        "
+        100000 needs-input permission \"touch old.txt\"
+        100010 busy
+        100010 withdraw
+        ",
+    );
+    // (b) refused
+    check(
+        &format!(
+            "{needs_input}
+        100005 tx@60000 interrupt
+        100010 file idle since=60000
+        101000 recovered
+        120000 end
+        "
+        ),
+        "
+        100000 needs-input permission \"touch old.txt\"
+        100010 idle (interrupted)
+        100010 withdraw
+        ",
+    );
+    // It still stands: the same ask, the same episode, nobody is called again.
+    check(
+        &format!(
+            "{needs_input}
+        100010 file permission since=49990
+        101000 recovered
+        120000 end
+        "
+        ),
+        "100000 needs-input permission \"touch old.txt\"",
+    );
+    // (c) a prompt, (d) a dialog
+    check(
+        "
+        99000  restored@50000 idle
+        100000 found
+        100010 file busy since=60000
+        101000 recovered
+        110000 hook stop
+        110060 file idle
+        120000 end
+        ",
+        "
+        100000 idle
+        100010 busy
+        110060 review finished
+        111260 notify
+        ",
+    );
+    let world = check(
+        "
+        99000  restored@50000 idle
+        100000 found
+        100010 file permission since=60000
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 idle
+        100010 needs-input permission
+        ",
+    );
+    assert!(world.item('A').attention, "in bell and title all the same");
+    // A first start of the server: a dialog that stands open already is no news either.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100010 file permission since=60000
+        101000 recovered
+        120000 end
+        ",
+        "100010 needs-input permission",
+    );
+}
+
+#[test]
+fn h04_nothing_happened_while_down() {
+    let world = check(
+        "
+        99000  restored@50000 review episode=4
+        100000 found
+        100010 file idle since=50000
+        101000 recovered
+        120000 end
+        ",
+        "100000 review finished",
+    );
+    assert_eq!(world.item('A').since, crate::dsl::at(50_000), "its old age");
+    check(
+        "
+        99000  restored@50000 idle
+        100000 found
+        100005 tx@40000 end
+        100010 file idle since=40050
+        101000 recovered
+        120000 end
+        ",
+        "100000 idle",
+    );
+    // A menu was opened and closed meanwhile: the file's time is newer, nothing else is.
+    check(
+        "
+        99000  restored@50000 review episode=4
+        100000 found
+        100005 tx@49900 end
+        100010 file idle since=70000
+        101000 recovered
+        120000 end
+        ",
+        "100000 review finished",
+    );
+    // A whole turn was run and ended meanwhile.
+    check(
+        "
+        99000  restored@50000 idle
+        100000 found
+        100005 tx@60000 end
+        100010 file idle since=60050
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 idle
+        100010 review finished
+        ",
+    );
+}
+
+#[test]
+fn h05_version_without_status() {
+    // (a)
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100010 tx@60000 end
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 unknown
+        101000 review finished
+        ",
+    );
+    // (b)
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100010 tx@60000 interrupt
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 unknown
+        101000 idle (interrupted)
+        ",
+    );
+    // (c)
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100010 tx@60000 tool Bash id=1 x
+        101000 recovered
+        140000 tx result id=1
+        150000 tx end
+        160000 end
+        ",
+        "
+        100000 unknown
+        140000 busy
+        150500 review finished
+        151700 notify
+        ",
+    );
+}
+
+/// A turn with one allowed tool and one that asks, as (ms, line): hooks can be lost, doubled and delayed.
+const TURN: &[(u64, &str)] = &[
+    (1000, "hook@1000 prompt hid=1"),
+    (1050, "file busy"),
+    (1060, "tx prompt"),
+    (1200, "hook@1200 pre Bash id=1 ls hid=2"),
+    (1210, "tx tool Bash id=1 ls"),
+    (1300, "hook@1300 post Bash id=1 ls hid=3"),
+    (1310, "tx result id=1"),
+    (1400, "hook@1400 pre Bash id=2 touch hid=4"),
+    (1410, "tx tool Bash id=2 touch"),
+    (1490, "hook@1490 pr Bash touch hid=5"),
+    (1500, "file permission"),
+    (7500, "hook@7500 note permission_prompt hid=6"),
+    (8000, "file busy"),
+    (8100, "hook@8100 post Bash id=2 touch hid=7"),
+    (8110, "tx result id=2"),
+    (12000, "hook@12000 stop hid=8"),
+    (12060, "file idle"),
+    (12150, "tx end"),
+];
+
+/// The badge's word one second after each change of the file, and at the end.
+fn milestones(lines: &[(u64, String)]) -> Vec<String> {
+    let mut script: Vec<(u64, String)> = lines.to_vec();
+    script.sort_by_key(|(ms, _)| *ms);
+    let script: String = script
+        .iter()
+        .map(|(ms, line)| format!("{ms} {line}\n"))
+        .collect();
+    let mut world = run(IDLE);
+    let mut seen = Vec::new();
+    let mut marks = vec![2_050, 2_500, 9_000, 13_060, 40_000];
+    marks.reverse();
+    for line in script.lines() {
+        let ms: u64 = line
+            .split(' ')
+            .next()
+            .and_then(|w| w.parse().ok())
+            .expect("ms");
+        while marks.last().is_some_and(|m| *m < ms) {
+            world.wait_until(marks.pop().expect("one at least"));
+            seen.push(word(&world));
+        }
+        world.line(line);
+    }
+    while let Some(mark) = marks.pop() {
+        world.wait_until(mark);
+        seen.push(word(&world));
+    }
+    seen.push(format!(
+        "{} pushes",
+        world.seen.iter().filter(|l| l.ends_with("notify")).count()
+    ));
+    seen
+}
+
+fn word(world: &crate::dsl::World) -> String {
+    words(&world.item('A'))
+        .split(' ')
+        .next()
+        .expect("a word")
+        .to_owned()
+}
+
+fn turn(with: impl Fn(u64, &str) -> Vec<u64>) -> Vec<(u64, String)> {
+    TURN.iter()
+        .flat_map(|(ms, line)| {
+            with(*ms, line)
+                .into_iter()
+                .map(|at| (at, (*line).to_owned()))
+        })
+        .collect()
+}
+
+#[test]
+fn h06_all_hooks_lost() {
+    let untouched = milestones(&turn(|ms, _| vec![ms]));
+    assert_eq!(
+        untouched,
+        [
+            "needs-input",
+            "needs-input",
+            "busy",
+            "review",
+            "review",
+            "2 pushes"
+        ]
+    );
+    let without = milestones(&turn(|ms, line| {
+        if line.starts_with("hook") {
+            vec![]
+        } else {
+            vec![ms]
+        }
+    }));
+    assert_eq!(without, untouched);
+}
+
+#[test]
+fn h07_doubled_and_delayed() {
+    let untouched = milestones(&turn(|ms, _| vec![ms]));
+    let doubled = milestones(&turn(|ms, line| {
+        if line.starts_with("hook") {
+            vec![ms, ms + 40]
+        } else {
+            vec![ms]
+        }
+    }));
+    assert_eq!(doubled, untouched);
+    for late in [100, 400, 900, 2_500, 5_000] {
+        let delayed = milestones(&turn(|ms, line| {
+            if line.starts_with("hook") {
+                vec![ms + late]
+            } else {
+                vec![ms]
+            }
+        }));
+        assert_eq!(delayed, untouched, "{late} ms late");
+    }
+    // The Notification behind the answer, and behind the Stop.
+    for to in [8_050, 12_500, 20_000] {
+        let moved = milestones(&turn(|ms, line| {
+            if line.contains("note") {
+                vec![to]
+            } else {
+                vec![ms]
+            }
+        }));
+        assert_eq!(moved, untouched);
+    }
+}
+
+#[test]
+fn h07_a_stop_of_an_earlier_spell_changes_nothing() {
+    check(
+        &format!(
+            "{REVIEW}
+        5000 seen
+        6000 file busy
+        6200 hook@2000 stop
+        8000 file idle
+        20000 hook@2000 stop
+        30000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5000 idle
+        5000 withdraw
+        6000 busy
+        8500 idle
+        "
+        ),
+    );
+}
+
+#[test]
+fn h08_a_hook_before_its_agent() {
+    check(
+        "
+        0    hook start startup
+        100  hook prompt
+        600  found
+        650  file busy since=150
+        5000 hook stop
+        5060 file idle
+        9000 end
+        ",
+        "
+        600  busy
+        5060 review finished
+        6260 notify
+        ",
+    );
+    // Never another tab's: an unknown process in a known pane.
+    check(
+        "
+        0    found pane=1
+        500  file idle
+        1000 B: hook prompt pane=1
+        9000 end
+        ",
+        "500 idle",
+    );
+    // The status file before its process.
+    check(
+        "
+        0    file idle
+        500  found
+        900  end
+        ",
+        "500 idle",
+    );
+}
+
+#[test]
+fn h11_torn_file_keeps_the_badge() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 torn
+        2500 torn
+        3000 file busy
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        ",
+    );
+}
+
+#[test]
+fn m03_over_before_anybody_was_told() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 file permission
+        2300 file busy
+        3000 hook stop
+        3060 file idle
+        3900 hook prompt
+        3950 file busy
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission
+        2300 busy
+        3060 review finished
+        3900 busy
+        ",
+    );
+}
+
+#[test]
+fn m05_not_now_silences_an_open_dialog() {
+    let world = check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 file permission
+        5000 dismissed
+        60000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission
+        2700 notify
+        5000 withdraw
+        ",
+    );
+    let item = world.item('A');
+    assert!(!item.attention && item.episode.is_some());
+    // Of a review it is the same as reading it.
+    check(
+        &format!("{REVIEW}\n 5000 dismissed\n 9000 end"),
+        &format!(
+            "{REVIEW_SEEN}
+        5000 idle
+        5000 withdraw
+        "
+        ),
+    );
+}

@@ -1,0 +1,277 @@
+//! `/clear`, resume, fork, parking.
+
+use crate::dsl::{check, run, words};
+use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
+
+#[test]
+fn r01_clear_from_an_unread_review() {
+    check(
+        &format!(
+            "{REVIEW}
+        5000 hook bye clear
+        5100 file busy
+        5300 file busy conv=new
+        5350 hook start clear conv=new
+        5550 file idle conv=new
+        62000 hook note idle_prompt
+        90000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5100 busy
+        5350 withdraw
+        5550 idle
+        "
+        )
+        .replace("5350 withdraw", "5100 withdraw"),
+    );
+    // Without hooks: the new id in the file.
+    check(
+        "
+        0    found
+        500  file idle
+        1050 file busy
+        2060 file idle
+        2100 tx end
+        5100 file busy
+        5300 file busy conv=new
+        5550 file idle conv=new
+        90000 end
+        ",
+        "
+        500  idle
+        1050 busy
+        2560 review finished
+        3760 notify
+        5100 busy
+        5100 withdraw
+        6050 idle
+        ",
+    );
+}
+
+#[test]
+fn r02_the_marker_is_read_from_the_new_transcript() {
+    check(
+        "
+        0     found
+        100   hook start startup path=/old.jsonl
+        1000  hook prompt path=/old.jsonl
+        2000  hook stop path=/old.jsonl
+        5000  hook bye clear
+        5100  hook start clear conv=new path=/new.jsonl
+        6000  hook prompt conv=new path=/new.jsonl
+        8000  tx interrupt
+        20000 end
+        ",
+        "
+        400  idle
+        1000 busy
+        2000 review finished
+        3200 notify
+        5100 idle
+        5100 withdraw
+        6000 busy
+        8000 idle (interrupted)
+        ",
+    );
+}
+
+#[test]
+fn r03_resume_in_the_app() {
+    check(
+        &format!(
+            "{REVIEW}
+        5000 file menu
+        8000 hook bye resume
+        8050 hook start resume conv=older
+        8080 file menu conv=older
+        8200 file idle conv=older
+        20000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        8050 idle
+        8050 withdraw
+        "
+        ),
+    );
+    // The hook comes after the file.
+    check(
+        &format!(
+            "{REVIEW}
+        5000 file menu
+        8080 file menu conv=older
+        8200 file idle conv=older
+        8400 hook@8050 start resume conv=older
+        20000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        8080 idle
+        8080 withdraw
+        "
+        ),
+    );
+}
+
+#[test]
+fn r04_continue_shows_a_throw_away_id_first() {
+    let world = check(
+        "
+        0    found
+        60   key
+        250  file none conv=thrown-away
+        330  file none conv=resumed
+        350  hook start resume conv=resumed
+        500  file idle conv=resumed
+        600  tx@-0 title old
+        20000 end
+        "
+        .replace("tx@-0", "tx")
+        .as_str(),
+        "500 idle",
+    );
+    assert_eq!(
+        world.item('A').conversation.as_ref().map(|c| c.as_str()),
+        Some("resumed")
+    );
+}
+
+#[test]
+fn r05_two_starts_and_a_new_id_in_mid_turn() {
+    let world = check(
+        &format!(
+            "{IDLE}
+        600  hook start startup conv=never
+        1000 hook prompt
+        1050 file busy
+        2000 file busy conv=other
+        2100 hook pre Bash id=1 x conv=other
+        5000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        ",
+    );
+    assert_eq!(
+        world.item('A').conversation.as_ref().map(|c| c.as_str()),
+        Some("other")
+    );
+}
+
+#[test]
+fn r06_copied_lines_decide_nothing() {
+    check(
+        "
+        100000 found
+        100060 key
+        100250 file none conv=fork
+        100300 hook start fork conv=fork
+        100500 file idle conv=fork
+        101000 tx@50000 prompt
+        101000 tx@51000 end
+        101000 tx@60000 interrupt
+        102000 hook prompt conv=fork
+        102050 file busy
+        105000 file idle
+        120000 end
+        ",
+        "
+        100500 idle
+        102000 busy
+        105500 idle
+        ",
+    );
+    // A version without status.
+    check(
+        "
+        100000 found
+        100300 hook start fork conv=fork
+        101000 tx@50000 prompt
+        101000 tx@51000 end
+        120000 end
+        ",
+        "100600 idle",
+    );
+}
+
+#[test]
+fn r07_parked_in_mid_turn() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file busy parked=j1
+        5300 B: found
+        5400 B: file none kind=bg job=j1
+        5700 B: file idle
+        5720 B: hook start fork job
+        6120 B: file busy
+        6400 B: hook stop job
+        6480 B: file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        6480 review finished
+        7680 notify
+        ",
+    );
+}
+
+#[test]
+fn r08_parked_from_idle_and_driven_from_the_job() {
+    let world = check(
+        &format!(
+            "{IDLE}
+        4000 file idle parked=j1
+        5300 B: found
+        5400 B: file none kind=bg job=j1
+        5700 B: file idle
+        10000 B: hook prompt job
+        10050 B: file busy
+        10300 B: hook pr Bash \"touch z.txt\" job
+        10400 B: file permission
+        20000 B: file idle
+        20100 B: tx interrupt
+        30000 died
+        40000 end
+        "
+        ),
+        "
+        500   idle
+        10000 busy
+        10400 needs-input permission \"touch z.txt\"
+        11600 notify
+        20500 idle (interrupted)
+        20500 withdraw
+        30000 none
+        30000 B: idle (interrupted)
+        ",
+    );
+    assert_eq!(words(&world.item('B')), "idle (interrupted)");
+    // Reading a review on the pane's row reads the job's.
+    let world = run(&format!(
+        "{IDLE}
+        4000 file idle parked=j1
+        5300 B: found
+        5700 B: file idle kind=bg job=j1
+        10000 B: hook prompt job
+        10050 B: file busy
+        10300 B: hook stop job
+        10400 B: file idle
+        15000 seen
+        16000 end
+        "
+    ));
+    assert_eq!(words(&world.item('A')), "idle");
+}

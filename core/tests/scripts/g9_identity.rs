@@ -1,0 +1,335 @@
+//! Who is who: tabs, panes, nested agents, rows and their titles.
+
+use purplemux_core::event::{PaneFacts, TabFacts, WorkspaceFacts};
+use purplemux_core::view::Presence;
+use purplemux_core::{Badge, Event, TabId, WorkspaceId};
+
+use crate::dsl::{World, check, key, pane, words};
+
+fn pane_facts(number: u32, session: &str) -> PaneFacts {
+    PaneFacts {
+        pane: pane(number),
+        session: session.into(),
+        command: "bash".into(),
+        path: "/home/dev/proj".into(),
+        title: "dev".into(),
+        dead: false,
+    }
+}
+
+fn tab(id: &str, name: Option<&str>) -> TabFacts {
+    TabFacts {
+        id: TabId::from(id),
+        name: name.map(Into::into),
+        cwd: "/home/dev/proj".into(),
+        ended: false,
+    }
+}
+
+/// Two tabs in one workspace: `t1` with pane 1, `t2` with pane 2.
+fn two_tabs() -> World {
+    let mut world = World::new();
+    world.step(Event::RecoveryEnded);
+    world.step(Event::LayoutChanged {
+        workspaces: vec![WorkspaceFacts {
+            id: WorkspaceId::from("w"),
+            name: "work".into(),
+            dir: "/home/dev".into(),
+            tabs: vec![tab("t1", None), tab("t2", Some("deploy"))],
+        }],
+    });
+    world.step(Event::PanesListed {
+        panes: vec![pane_facts(1, "t1"), pane_facts(2, "t2")],
+    });
+    world
+}
+
+fn play(world: &mut World, script: &str) {
+    for line in script.lines().map(str::trim).filter(|l| !l.is_empty()) {
+        world.line(line);
+    }
+}
+
+#[test]
+fn n01_two_agents_in_one_directory() {
+    check(
+        "
+        0    found pane=1 cwd=/p
+        0    B: found pane=2 cwd=/p
+        500  file idle
+        500  B: file idle
+        1000 hook prompt pane=1
+        1050 file busy
+        2000 hook stop pane=1
+        2060 file idle
+        9000 end
+        ",
+        "
+        500  idle
+        500  B: idle
+        1000 busy
+        2060 review finished
+        3260 notify
+        ",
+    );
+}
+
+#[test]
+fn n02_a_nested_agent_never_moves_its_parent() {
+    let nested = |anonymous: &str| {
+        check(
+            &format!(
+                "
+            0    found pane=1
+            500  file idle
+            1000 hook prompt pane=1
+            1050 file busy
+            2000 B: found pane=1 parent=A
+            2100 B: hook start startup pane=1 {anonymous}
+            2200 B: file idle kind=headless
+            2210 B: hook prompt pane=1 {anonymous}
+            2220 B: file busy
+            2600 B: hook stop pane=1 {anonymous}
+            2650 B: file idle
+            2700 B: removed
+            2710 B: hook bye other pane=1 {anonymous}
+            2800 B: died
+            5000 hook stop pane=1
+            5060 file idle
+            9000 end
+            "
+            ),
+            "
+            500  idle
+            1000 busy
+            5060 review finished
+            6260 notify
+            ",
+        );
+    };
+    nested("");
+    // An old version: its hooks name no process, and its environment is its parent's.
+    nested("anonymous");
+}
+
+#[test]
+fn n03_badge_follows_the_pane_not_the_active_one() {
+    let mut world = two_tabs();
+    play(
+        &mut world,
+        "
+        0   found pane=2
+        500 file idle
+    ",
+    );
+    let items = world.fleet.items();
+    assert_eq!(items.len(), 2);
+    assert_eq!((&*items[0].id, items[0].badge.is_none()), ("t1", true));
+    assert_eq!((&*items[1].id, &items[1].badge), ("t2", &Some(Badge::Idle)));
+    assert_eq!(items[1].agent, Some(key('A')));
+    // A second agent of the same tab has a row of its own.
+    play(
+        &mut world,
+        "
+        600 B: found pane=3
+        900 B: file idle
+    ",
+    );
+    world.step(Event::PanesListed {
+        panes: vec![
+            pane_facts(1, "t1"),
+            pane_facts(2, "t2"),
+            pane_facts(3, "t2"),
+        ],
+    });
+    let items = world.fleet.items();
+    assert_eq!(items.len(), 3);
+    assert_eq!(&*items[2].id, key('B').to_string());
+    assert_eq!(items[2].tab, Some(TabId::from("t2")));
+}
+
+#[test]
+fn n04_the_pane_moves_to_another_session() {
+    let mut world = two_tabs();
+    play(
+        &mut world,
+        "
+        0   found pane=1
+        500 file idle
+    ",
+    );
+    assert_eq!(world.item('A').tab, Some(TabId::from("t1")));
+    world.step(Event::PanesListed {
+        panes: vec![pane_facts(1, "t2"), pane_facts(2, "t2")],
+    });
+    assert_eq!(world.item('A').tab, Some(TabId::from("t2")));
+    // A pane that is in no tab of ours still has its row.
+    world.step(Event::PanesListed {
+        panes: vec![pane_facts(1, "elsewhere"), pane_facts(2, "t2")],
+    });
+    assert_eq!(world.item('A').tab, None);
+    assert_eq!(words(&world.item('A')), "idle");
+}
+
+#[test]
+fn n05_same_pane_number_on_another_server() {
+    let mut world = two_tabs();
+    let mut stranger = pane(1);
+    stranger.server.pid = 77;
+    world.step(Event::ProcessFound {
+        agent: key('A'),
+        process: purplemux_core::witness::Process {
+            pane: Some(stranger),
+            parent_agent: None,
+            cwd: None,
+            hooks: None,
+        },
+    });
+    play(&mut world, "500 file idle");
+    assert_eq!(world.item('A').tab, None);
+    assert!(world.fleet.items()[0].agent.is_none());
+}
+
+#[test]
+fn n06_the_stored_pane_is_a_strangers_now() {
+    let mut world = two_tabs();
+    play(
+        &mut world,
+        "
+        0    found pane=1
+        500  file idle
+        1000 died
+    ",
+    );
+    let items = world.fleet.items();
+    assert!(items.iter().all(|i| i.badge.is_none() && i.agent.is_none()));
+    assert_eq!(items[0].presence, Presence::Gone);
+}
+
+#[test]
+fn n07_directory_follows_cwd_changed() {
+    let mut world = two_tabs();
+    play(
+        &mut world,
+        "
+        0    found pane=1
+        500  file idle
+        1000 hook prompt in=/p
+        1050 file busy
+        1200 hook cwd /p/sub in=/p/sub
+    ",
+    );
+    assert_eq!(world.item('A').cwd.as_deref(), Some("/p/sub"));
+    assert_eq!(words(&world.item('A')), "busy");
+}
+
+#[test]
+fn n10_a_hook_without_pid() {
+    // By pane, by conversation; never another tab's.
+    check(
+        "
+        0    found pane=1
+        0    B: found pane=2
+        500  file idle
+        500  B: file idle
+        1000 hook prompt anonymous pane=1
+        1050 file busy
+        2000 hook stop anonymous
+        2060 file idle
+        3000 hook prompt anonymous conv=strange pane=2
+        9000 end
+        ",
+        "
+        500  idle
+        500  B: idle
+        1000 busy
+        2060 review finished
+        3260 notify
+        ",
+    );
+    // The minimal body: a pane, and nothing else.
+    check(
+        "
+        0    found pane=1
+        500  file idle
+        1000 hook prompt
+        1050 file busy
+        2000 hook stop anonymous conv=- pane=1
+        2060 file idle
+        9000 end
+        ",
+        "
+        500  idle
+        1000 busy
+        2060 review finished
+        3260 notify
+        ",
+    );
+}
+
+#[test]
+fn rows_are_named_by_tab_then_conversation_then_place() {
+    let mut world = two_tabs();
+    let titles = |world: &World| -> Vec<String> {
+        world
+            .fleet
+            .items()
+            .iter()
+            .map(|i| i.title.to_string())
+            .collect()
+    };
+    assert_eq!(titles(&world), ["bash · proj", "deploy"]);
+    play(
+        &mut world,
+        "
+        0    found pane=1
+        0    B: found pane=2
+        500  file idle
+        500  B: file idle
+        1000 hook prompt \"make the tests green\"
+    ",
+    );
+    assert_eq!(titles(&world), ["make the tests green", "deploy"]);
+    play(&mut world, "2000 tx title \"Green tests\"");
+    assert_eq!(titles(&world), ["Green tests", "deploy"]);
+}
+
+#[test]
+fn roll_up_shows_the_most_urgent() {
+    let mut world = two_tabs();
+    let badge = |world: &World| world.fleet.workspaces()[0].badge.clone();
+    assert_eq!(badge(&world), None);
+    play(
+        &mut world,
+        "
+        0    found pane=1
+        0    B: found pane=2
+        500  file idle
+        500  B: file idle
+    ",
+    );
+    assert_eq!(badge(&world), Some(Badge::Idle));
+    play(
+        &mut world,
+        "
+        1000 hook prompt
+        1050 file busy
+    ",
+    );
+    assert!(matches!(badge(&world), Some(Badge::Busy(_))));
+    play(
+        &mut world,
+        "
+        2000 B: hook prompt
+        2050 B: file busy
+        2100 B: hook stop
+        2150 B: file idle
+    ",
+    );
+    assert!(matches!(badge(&world), Some(Badge::Review(_))));
+    play(&mut world, "3000 file permission");
+    assert!(matches!(badge(&world), Some(Badge::NeedsInput(_))));
+    // Suspended counts as idle.
+    play(&mut world, "4000 suspended");
+    assert!(matches!(badge(&world), Some(Badge::Review(_))));
+}
