@@ -16,8 +16,8 @@ use crate::time::{Stamp, Time};
 use crate::turns::{Line, Stop, TranscriptEnd, Turn, Turns, What};
 use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Source};
 use crate::witness::{
-    AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, ToolCall,
-    TranscriptFact, TranscriptKind, WaitingFor,
+    AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, TranscriptFact,
+    TranscriptKind, WaitingFor,
 };
 
 /// A prompt makes busy this long before the file has to agree (rule 3).
@@ -1660,13 +1660,13 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        // The tool's own hook may be late or lost, however many others have come.
-        let ended = |tool: &&ToolCall| {
-            let mut results = self.turns.deciding().filter_map(|t| t.what.result());
-            results.any(|result| tool.use_id.is_some() && result.use_id == tool.use_id)
-        };
+        // Its PreToolUse may be late or lost: then the transcript has the call, and no result either.
         matches!(spell.menu, Reading::Answered { ok: true })
-            && !self.turns.open_lines(spell.start.wall_ms).iter().all(ended)
+            && self
+                .turns
+                .open_lines(spell.start.wall_ms)
+                .iter()
+                .any(|call| !self.turns.ended(call))
     }
 
     fn conclude_closing(

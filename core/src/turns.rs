@@ -242,13 +242,17 @@ impl Turns {
             }
         }
         // A result may be stamped before its start: both are stamped by processes of their own.
-        open.retain(|o| {
-            !self
+        open.retain(|o| !self.ended(o));
+        open
+    }
+
+    /// A hook has told this call's result.
+    pub(crate) fn ended(&self, call: &ToolCall) -> bool {
+        call.use_id.is_some()
+            && self
                 .deciding()
                 .filter_map(|t| t.what.result())
-                .any(|ended| o.use_id.is_some() && o.use_id == ended.use_id)
-        });
-        open
+                .any(|ended| ended.use_id == call.use_id)
     }
 
     /// Tools of the transcript written at `since_ms` or later that have no result line yet, oldest first.
