@@ -19,22 +19,13 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// Measures and prints; true if the promises were kept.
 pub fn measure(seconds: u64) -> anyhow::Result<bool> {
     let server = Server::start()?;
-    for number in 1..=TABS {
-        let dir = server.home().dir();
-        let dir = dir.to_str().context("the path is UTF-8")?;
-        server.run(&[
-            "tab",
-            "create",
-            "--cwd",
-            dir,
-            "-n",
-            &format!("idle {number}"),
-        ])?;
+    for _ in 1..TABS {
+        server.tab()?;
     }
     pass(SETTLE);
-    let before = Account::of(server.pid())?;
+    let before = Account::of(server.pid()?)?;
     pass(Duration::from_secs(seconds));
-    let after = Account::of(server.pid())?;
+    let after = Account::of(server.pid()?)?;
 
     let ticks = rustix::param::clock_ticks_per_second() as f64;
     let busy = (after.cpu_ticks - before.cpu_ticks) as f64 / ticks / seconds as f64 * 100.0;

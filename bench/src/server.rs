@@ -16,44 +16,58 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// The server and its home.
 pub struct Server {
-    child: Child,
+    /// `None`: ended on purpose.
+    child: Option<Child>,
     home: Home,
     binary: PathBuf,
+    /// Of its tmux server, which outlives it.
+    tmux: PathBuf,
 }
 
 impl Server {
-    /// Starts it in a new home and returns when it has answered.
+    /// Starts it in a new home, with one tab, and returns when it has answered.
     pub fn start() -> anyhow::Result<Self> {
         // No Claude Code runs here, so nobody asks its API.
         let home = Home::new("http://127.0.0.1:9")?;
         let binary = product_binary()?;
-        let child = spawn(&home, &binary)?;
-        let server = Self {
+        let child = Some(spawn(&home, &binary)?);
+        let mut server = Self {
             child,
             home,
             binary,
+            tmux: PathBuf::new(),
         };
         until(PATIENCE, || server.health().ok()).context("purplemux serve does not answer")?;
+        let made: serde_json::Value = serde_json::from_str(&server.tab()?)?;
+        server.tmux = made["tmux"]["socket"].as_str().context("a socket")?.into();
         Ok(server)
     }
 
-    /// Ends it and starts it again; the home stays.
-    pub fn restart(&mut self) -> anyhow::Result<()> {
-        self.stop()?;
-        self.child = spawn(&self.home, &self.binary)?;
+    /// Opens one more tab; what was said about it, as JSON.
+    pub fn tab(&self) -> anyhow::Result<String> {
+        let dir = self.home.dir();
+        let dir = dir.to_str().context("the path is UTF-8")?;
+        self.run(&["tab", "create", "--cwd", dir, "--json"])
+    }
+
+    /// Starts it again in the same home; returns at once.
+    pub fn start_again(&mut self) -> anyhow::Result<()> {
+        self.child = Some(spawn(&self.home, &self.binary)?);
         Ok(())
     }
 
     /// Ends it; the tabs live on.
     pub fn stop(&mut self) -> anyhow::Result<()> {
         self.signal(Signal::TERM)?;
-        self.child.wait().context("wait for the server's end")?;
+        if let Some(mut child) = self.child.take() {
+            child.wait().context("wait for the server's end")?;
+        }
         Ok(())
     }
 
     /// Its process.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    pub fn pid(&self) -> anyhow::Result<u32> {
+        Ok(self.running()?.id())
     }
 
     /// Its home.
@@ -63,7 +77,11 @@ impl Server {
 
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        kill_process(Pid::from_child(&self.child), signal).context("signal the server")
+        kill_process(Pid::from_child(self.running()?), signal).context("signal the server")
+    }
+
+    fn running(&self) -> anyhow::Result<&Child> {
+        self.child.as_ref().context("the server has been ended")
     }
 
     /// Asks `/api/health` over the unix socket.
@@ -79,8 +97,7 @@ impl Server {
         Ok(())
     }
 
-    /// Runs a command of the product and returns what it printed.
-    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = command(&self.home, &self.binary)
             .args(arguments)
             .output()
@@ -96,27 +113,18 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A server that hangs (it may have been stopped on purpose) is killed; each step fails only when the
-        // one before has done its work.
+        // Each step fails only when there is nothing left to end.
         self.signal(Signal::CONT).ok();
-        if let Ok(listed) = self.run(&["tab", "list", "--json"]) {
-            for id in listed
-                .split("\"id\":\"")
-                .skip(1)
-                .filter_map(|rest| rest.split('"').next())
-            {
-                self.run(&["tab", "close", "--force", id]).ok();
-            }
-        }
         self.signal(Signal::TERM).ok();
-        if until(Duration::from_secs(5), || {
-            self.child.try_wait().ok().flatten()
-        })
-        .is_none()
-        {
-            self.child.kill().ok();
+        if let Some(child) = &mut self.child {
+            if until(Duration::from_secs(5), || child.try_wait().ok().flatten()).is_none() {
+                child.kill().ok();
+            }
+            child.wait().ok();
         }
-        self.child.wait().ok();
+        if self.tmux.is_absolute() {
+            purplemux_lab::tmux::run(&self.tmux, &["kill-server"]).ok();
+        }
     }
 }
 

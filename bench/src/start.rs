@@ -16,7 +16,7 @@ pub fn measure(runs: usize) -> anyhow::Result<bool> {
     for _ in 0..runs {
         server.stop()?;
         let from = Instant::now();
-        server.restart()?;
+        server.start_again()?;
         until(PATIENCE, || server.health().ok()).context("purplemux serve does not answer")?;
         took.push(ms(from.elapsed()));
     }
