@@ -8,33 +8,34 @@ use serde_json::{Map, Value, json};
 use crate::hooks::shell::quote;
 use crate::hooks::version::Version;
 
-/// Every event we register, with the first version that knows it (looked up in the published versions
-/// 2.0.40 to 2.1.332). The seven that the earliest supported versions know come first.
+/// Every event we register, with the first version known to know it: looked up in the published 2.0.77,
+/// 2.1.31, 2.1.90 and 2.1.332, and where it came between two of them the later one counts. The seven
+/// original names come first.
 const EVENTS: [(&str, [u32; 3]); 17] = [
     ("SessionStart", [1, 0, 62]),
-    ("UserPromptSubmit", [1, 0, 54]),
-    ("Notification", [1, 0, 38]),
-    ("Stop", [1, 0, 38]),
-    ("StopFailure", [2, 1, 78]),
-    ("PreCompact", [1, 0, 48]),
-    ("PostCompact", [2, 1, 76]),
-    ("SessionEnd", [1, 0, 85]),
-    ("PreToolUse", [1, 0, 38]),
-    ("PostToolUse", [1, 0, 38]),
-    ("PostToolUseFailure", [2, 0, 76]),
-    ("PermissionRequest", [2, 0, 54]),
-    ("Elicitation", [2, 1, 76]),
-    ("ElicitationResult", [2, 1, 76]),
-    ("SubagentStart", [2, 0, 43]),
-    ("SubagentStop", [1, 0, 41]),
-    ("CwdChanged", [2, 1, 83]),
+    ("UserPromptSubmit", [1, 0, 62]),
+    ("Notification", [1, 0, 62]),
+    ("Stop", [1, 0, 62]),
+    ("StopFailure", [2, 1, 90]),
+    ("PreCompact", [1, 0, 62]),
+    ("PostCompact", [2, 1, 90]),
+    ("SessionEnd", [2, 0, 77]),
+    ("PreToolUse", [1, 0, 62]),
+    ("PostToolUse", [1, 0, 62]),
+    ("PostToolUseFailure", [2, 0, 77]),
+    ("PermissionRequest", [2, 0, 77]),
+    ("Elicitation", [2, 1, 90]),
+    ("ElicitationResult", [2, 1, 90]),
+    ("SubagentStart", [2, 0, 77]),
+    ("SubagentStop", [1, 0, 62]),
+    ("CwdChanged", [2, 1, 90]),
 ];
 
 /// How many of [`EVENTS`] a version gets that nobody could find out.
 const ORIGINAL: usize = 7;
 
-/// The first version that runs a command hook in the background.
-const ASYNC: [u32; 3] = [2, 1, 23];
+/// The first version known to run a command hook in the background; 2.0.77 does not.
+const ASYNC: [u32; 3] = [2, 1, 31];
 
 /// Claude's own limit on the hook, in seconds. The hook is done in milliseconds or gives up by itself.
 const TIMEOUT_S: u32 = 5;

@@ -99,9 +99,10 @@ __purplemux_setup() {
     if theirs=$(declare -f claude); then
         # A function of their own: the `claude` that it starts is found on this PATH.
         eval "__purplemux_theirs ${theirs#claude }"
-        claude() { PATH=@BIN@:"$PATH" __purplemux_theirs "$@"; }
+        function claude { PATH=@BIN@:"$PATH" __purplemux_theirs "$@"; }
     else
-        claude() {
+        # Not `claude()`: an alias of theirs would be expanded in it.
+        function claude {
             local program
             program=$(type -P claude) || { command claude "$@"; return; }
             __purplemux_claude "$program" "$@"
@@ -178,7 +179,7 @@ if functions -q claude
     # A function or an alias of their own: the `claude` that it starts is found on this PATH, and one
     # that it starts by its path is handed over.
     functions claude | string replace -r '^function claude\b' 'function __purplemux_theirs' \
-        | string replace -r '^(\s*)(/[A-Za-z0-9_./@+-]*/claude)\b' '$1__purplemux_claude $2' | source
+        | string replace -r '^(\s*)(~?/[A-Za-z0-9_./@+-]*claude)(?=\s)' '$1__purplemux_claude $2' | source
     function claude --wraps claude
         set -lx PATH @BIN@ $PATH
         __purplemux_theirs $argv

@@ -54,7 +54,7 @@ pub fn start(hub: &hub::Handle, start: Start) {
     if let Err(why) = hooks::write(&start.home) {
         error!("The hooks can't be written; badges come from Claude's status files alone: {why:#}");
     }
-    hooks::merged::sweep(&start.home);
+    task::spawn("settings files", hooks::merged::follow(start.home.clone()));
     task::spawn("processes", start.processes.run(hub.clone()));
     task::spawn("tmux health", follow_health(hub.clone()));
     let (listed, first_listing) = oneshot::channel();

@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 use tracing::{debug, warn};
 
 use crate::hub::{self, Stopped};
-use crate::{clock, hooks, sys, task};
+use crate::{clock, sys, task};
 
 /// Ctrl-Z is told by no file and no hook; half a second keeps it within its deadline of one.
 const STATE: Duration = Duration::from_millis(500);
@@ -293,7 +293,7 @@ impl Witness {
         if self.agents.contains_key(&agent) {
             return Ok(());
         }
-        let exit = match watch_exit(&agent) {
+        let exit = match watch_exit(agent.pid) {
             Ok(exit) => exit,
             Err(why) => {
                 // The state check twice a second sees the end too, only later.
@@ -369,7 +369,6 @@ impl Witness {
         }
         debug!(%agent, "ended");
         self.own.watch_cpu(agent.clone(), false);
-        hooks::merged::remove(&self.home, agent.pid, agent.start);
         self.hub.send(Event::ProcessDied { agent }).await
     }
 
@@ -463,13 +462,18 @@ impl Witness {
     }
 }
 
+/// Becomes readable when the process ends; `None`: there is no such process. Whose pid it is must be
+/// compared after this, not before.
+///
+/// # Errors
+/// The kernel gives no pidfd.
 #[allow(
     deprecated,
     reason = "unsound only for a type that gives out a descriptor it does not own; an OwnedFd owns its own, \
               and the replacement would be this program's only unsafe block"
 )]
-fn watch_exit(agent: &AgentKey) -> std::io::Result<Option<AsyncFd<OwnedFd>>> {
-    let Some(pid) = i32::try_from(agent.pid).ok().and_then(Pid::from_raw) else {
+pub fn watch_exit(pid: u32) -> std::io::Result<Option<AsyncFd<OwnedFd>>> {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return Ok(None);
     };
     match pidfd_open(pid, PidfdFlags::NONBLOCK) {
