@@ -274,7 +274,7 @@ fn d09_headless_is_busy_while_it_lives() {
 }
 
 #[test]
-fn d10_nothing_is_shown_of_a_torn_file() {
+fn h11_a_torn_file_keeps_the_badge() {
     let world = run(&format!("{REVIEW}\n 3500 torn\n 3600 torn\n 9000 end"));
     assert_eq!(words(&world.item('A')), "review finished");
 }
