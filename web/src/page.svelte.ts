@@ -44,7 +44,7 @@ class Page {
   complaint = $state<string | null>(null);
   /** For the polite live region. */
   said = $state("");
-  /** The tab whose terminal is live on screen, at its end; null otherwise. */
+  /** The tab whose terminal is live on screen; null otherwise. */
   onScreen = $state<string | null>(null);
   /** Counts the times that the person opened a row: each time its terminal takes the focus. */
   focusAsked = $state(0);

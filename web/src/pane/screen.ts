@@ -2,6 +2,7 @@
 // never answer a query of the program (tmux has already), never open a link that is not http(s), never stand between a
 // person and an input method, and never write the clipboard unasked.
 
+import "./signs.css";
 import { FitAddon } from "@xterm/addon-fit";
 import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
@@ -14,7 +15,7 @@ import { themeOf } from "./theme.ts";
 
 /** Each new size reaches the program as a signal: four a second are as many as an eye needs. */
 const RESIZE_MS_MIN = 250;
-const FONT = '"JetBrains Mono Variable", ui-monospace, "SF Mono", "Cascadia Mono", "Noto Sans Mono CJK TC", monospace';
+const FONT = '"JetBrains Mono Variable", "JetBrains Mono Signs", ui-monospace, "SF Mono", "Cascadia Mono", "Noto Sans Mono CJK TC", monospace';
 /** Larger than any sensible copy; a program that sends more is flooding. */
 const CLIPBOARD_BYTES_MAX = 1 << 20;
 
@@ -28,8 +29,6 @@ export type ScreenOptions = {
   titled: () => void;
   /** The program asks to put `text` in the clipboard. */
   clipboard: (text: string) => void;
-  /** The last line is in view, or no longer is. */
-  atEnd: (at: boolean) => void;
 };
 
 export class Screen {
@@ -53,8 +52,8 @@ export class Screen {
       lineHeight: 1.25,
       macOptionClickForcesSelection: true,
       minimumContrastRatio: 4.5,
-      // tmux keeps the history; what it draws has no lines above the screen.
-      scrollback: 1000,
+      // tmux keeps the history and draws on the alternate screen: there is nothing above it, and no room for a bar.
+      scrollback: 0,
       theme: themeOf(options.host),
       linkHandler: { activate: (_, uri) => openLink(uri) },
     });
@@ -159,9 +158,6 @@ export class Screen {
     });
     this.term.onTitleChange(() => this.#options.titled());
     this.term.onResize(({ cols, rows }) => this.#options.resized(cols, rows));
-    const tell = () => this.#options.atEnd(this.term.buffer.active.viewportY >= this.term.buffer.active.baseY);
-    this.term.onScroll(tell);
-    this.term.onWriteParsed(tell);
   }
 
   // --- the person ---------------------------------------------------------------------------------------------------
@@ -259,9 +255,16 @@ export class Screen {
   }
 }
 
-/** Ready when the font is: the grid is measured once, with the font that is there. */
+/**
+ * Ready when the fonts are: the grid is measured once, and a sign is drawn once and kept, with the font that is there.
+ * A font that does not come is no reason to wait for it.
+ */
 export async function fontReady(): Promise<void> {
-  await Promise.allSettled([document.fonts.load('400 13px "JetBrains Mono Variable"'), document.fonts.load('700 13px "JetBrains Mono Variable"')]);
+  const load = (weight: number) => [
+    document.fonts.load(`${weight} 13px "JetBrains Mono Variable"`),
+    document.fonts.load(`${weight} 13px "JetBrains Mono Signs"`, "●"),
+  ];
+  await Promise.allSettled([...load(400), ...load(700)]);
 }
 
 function openLink(uri: string): void {
