@@ -2,6 +2,12 @@
 //! shell (K10) and beside settings of their own (K09). Claude is a stand-in here that writes down how it was
 //! started; the real one is driven elsewhere.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails where it stands, starts programs and looks at the real clock"
+)]
+
 mod support;
 
 use std::fs;

@@ -216,14 +216,14 @@ impl Witness {
         match self.entry(path) {
             Entry::Key { pid } => self.key(pid).await,
             // Empty as yet; but a file that was moved here is never closed by a writer.
-            Entry::Status { .. } => self.read(path).await,
+            Entry::Status { .. } => self.read_anew(path).await,
             Entry::Other => Ok(()),
         }
     }
 
     async fn written(&mut self, path: &Path) -> Result<(), Stopped> {
         match self.entry(path) {
-            Entry::Status { .. } => self.read(path).await,
+            Entry::Status { .. } => self.read_anew(path).await,
             Entry::Key { .. } | Entry::Other => Ok(()),
         }
     }
@@ -316,6 +316,12 @@ impl Witness {
             (Ok(meta), Some(known)) => look_of(&meta) != known.look || known.agent.is_none(),
             (Ok(_), None) | (Err(_), _) => true,
         }
+    }
+
+    /// Something has just happened to it: if it can't be read now, it gets its full time.
+    async fn read_anew(&mut self, path: &Path) -> Result<(), Stopped> {
+        self.retries.remove(path);
+        self.read(path).await
     }
 
     async fn read(&mut self, path: &Path) -> Result<(), Stopped> {
