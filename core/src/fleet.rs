@@ -109,6 +109,7 @@ impl Fleet {
                         self.agents.insert(agent.clone(), new);
                     }
                 }
+                self.relate(now);
                 self.settle(now, &agent);
                 self.retry(now);
             }
@@ -339,6 +340,7 @@ impl Fleet {
                 if let Some(pane) = gone.process.pane {
                     self.ended_panes.insert(pane);
                 }
+                self.relate(now);
             }
             None => {
                 if self.restored.remove(&agent).is_some() {
@@ -471,20 +473,24 @@ impl Fleet {
         fits.then(|| in_pane.key.clone())
     }
 
-    /// Not a tab's own: a child of another living agent.
-    fn nested(&self, agent: &Agent) -> bool {
-        agent
-            .process
-            .parent_agent
-            .as_ref()
-            .is_some_and(|parent| self.agents.contains_key(parent))
+    /// Tells every agent whether the one that started it lives.
+    fn relate(&mut self, now: Stamp) {
+        let parents: HashSet<AgentKey> = self.agents.keys().cloned().collect();
+        for agent in self.agents.values_mut() {
+            let parent = agent.process.parent_agent.as_ref();
+            let nested = parent.is_some_and(|p| *p != agent.key && parents.contains(p));
+            if agent.started_by_agent != nested {
+                agent.started_by_agent = nested;
+                agent.settle(&mut self.ctx, now);
+            }
+        }
     }
 
     /// Of several agents the one that stands for them: in front, alive, the eldest.
     fn first_in(&self, which: impl Fn(&Agent) -> bool) -> Option<&Agent> {
         self.agents
             .values()
-            .filter(|a| which(a) && !a.hidden() && !self.nested(a))
+            .filter(|a| which(a) && !a.hidden() && !a.nested())
             .min_by_key(|a| (a.has_left(), a.stopped, a.key.start, a.key.pid))
     }
 }
@@ -512,6 +518,7 @@ impl Fleet {
                 .values()
                 .find(|a| a.job() == Some(&job) && a.key != pane && !a.hidden())
             else {
+                self.handovers.remove(&pane);
                 continue;
             };
             let handover = self.handovers.entry(pane).or_insert_with(|| Handover {
@@ -549,7 +556,10 @@ impl Fleet {
             .iter()
             .find(|(_, h)| h.job == *job)
             .map(|(pane, _)| pane)
-            .filter(|pane| self.agents.get(pane).is_some_and(|a| !a.has_left()))
+            .filter(|pane| {
+                let agent = self.agents.get(pane);
+                agent.is_some_and(|a| !a.has_left() && !a.hidden() && !a.nested())
+            })
     }
 
     /// People are told about the row they see: a parked session's, not its job's.
@@ -646,7 +656,7 @@ impl Fleet {
     /// Gets a row of its own although no tab's first agent.
     fn listed(&self, agent: &Agent) -> bool {
         !agent.hidden()
-            && !self.nested(agent)
+            && !agent.nested()
             && agent.badge().is_some()
             && self.pane_of(&agent.key).is_none()
     }

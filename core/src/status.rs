@@ -316,6 +316,8 @@ pub(crate) struct Agent {
     pub found: Stamp,
     found_recovering: bool,
     pub stopped: bool,
+    /// The agent that started it lives: it is that one's tool, not a tab's own.
+    pub started_by_agent: bool,
     left: Option<Time>,
     key_seen: Option<Stamp>,
     cpu_quiet: bool,
@@ -387,6 +389,7 @@ impl Agent {
             found: now,
             found_recovering: ctx.recovered.is_none(),
             stopped: false,
+            started_by_agent: false,
             left: None,
             key_seen: None,
             cpu_quiet: false,
@@ -2049,6 +2052,15 @@ impl Agent {
             .is_some_and(|f| f.kind == AgentKind::Headless)
     }
 
+    /// A living agent's child, and no background session, which goes its own way: never a row, never told.
+    pub(crate) fn nested(&self) -> bool {
+        self.started_by_agent
+            && self
+                .file
+                .as_ref()
+                .is_none_or(|f| f.kind != AgentKind::Background)
+    }
+
     pub(crate) fn hidden(&self) -> bool {
         self.file
             .as_ref()
@@ -2398,10 +2410,13 @@ impl Agent {
 
     /// An episode ends for good.
     fn drop_hidden(&mut self, ctx: &mut Ctx, episode: Option<Episode>) {
-        if let Some(episode) = episode
-            && episode.notified
-            && !episode.withdrawn
+        let Some(episode) = episode else { return };
+        if let Some(restored) = &mut self.restored
+            && restored.episode == Some(episode.id)
         {
+            restored.episode = None;
+        }
+        if episode.notified && !episode.withdrawn {
             ctx.effects.push(Effect::Withdraw {
                 agent: self.key.clone(),
                 episode: episode.id,
@@ -2485,6 +2500,7 @@ impl Agent {
     fn tellable(&self) -> bool {
         !self.stopped
             && !self.headless()
+            && !self.nested()
             && self.parked_job().is_none()
             && match &self.phase {
                 Phase::Unreported | Phase::Resting(_) | Phase::Working(_) => true,
@@ -2511,7 +2527,7 @@ impl Agent {
         let (Some(episode), Some(badge)) = (&mut self.episode, &self.shown) else {
             return;
         };
-        if episode.silenced || episode.quiet {
+        if episode.silenced || episode.quiet || episode.withdrawn {
             return;
         }
         let ask = match badge {
