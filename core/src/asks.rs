@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::time::{Stamp, Time};
 use crate::turns::same_call;
-use crate::view::AskKind;
+use crate::view::{Ask, AskKind};
 use crate::witness::{ToolCall, WaitingFor};
 
 /// A request may be stamped this long before the dialog is written (measured up to 158 ms).
@@ -46,6 +46,19 @@ pub(crate) struct Words {
     pub text: Option<Arc<str>>,
     pub tool: Option<Arc<str>>,
     pub options: Vec<Arc<str>>,
+}
+
+impl Words {
+    /// The ask with these words and this id.
+    pub(crate) fn into_ask(self, id: u64) -> Ask {
+        Ask {
+            id,
+            kind: self.kind,
+            text: self.text,
+            tool: self.tool,
+            options: self.options,
+        }
+    }
 }
 
 /// All of one agent.

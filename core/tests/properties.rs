@@ -104,12 +104,10 @@ impl Checked {
     }
 
     fn step(&mut self, event: Event) {
-        match &event {
-            Event::ProcessDied { agent } => {
-                self.dead.insert(agent.clone());
-            }
-            Event::Restored { persisted, .. } => self.brought.extend(persisted.episode),
-            _other => {}
+        if let Event::ProcessDied { agent } = &event {
+            self.dead.insert(agent.clone());
+        } else if let Event::Restored { persisted, .. } = &event {
+            self.brought.extend(persisted.episode);
         }
         let mut twin = self.fleet.clone();
         let effects = self.fleet.step(at(self.now), event.clone());

@@ -1,0 +1,698 @@
+//! How spells end and what rests then: rules 3 to 5. Reads evidence, moves phases; must never show or tell.
+
+use super::*;
+
+impl Agent {
+    /// One step of the phase machine; `true`: something moved, look again.
+    pub(super) fn conclude(&mut self, ctx: &mut Ctx, now: Stamp) -> bool {
+        let phase = std::mem::replace(&mut self.phase, Phase::Unreported);
+        let (phase, moved) = match phase {
+            Phase::Unreported => {
+                self.conclude_unreported(ctx, now);
+                (Phase::Unreported, false)
+            }
+            Phase::Resting(mut rest) => {
+                let moved = self.conclude_resting(ctx, now, &mut rest);
+                (Phase::Resting(rest), moved)
+            }
+            Phase::Working(spell) => self.conclude_working(ctx, now, spell),
+            Phase::Closing(closing) => self.conclude_closing(ctx, now, closing),
+        };
+        self.phase = phase;
+        moved
+    }
+
+    fn conclude_unreported(&mut self, ctx: &mut Ctx, now: Stamp) {
+        let (start, since) = match &self.restored {
+            None => (Base::Nothing, self.found),
+            Some(persisted) => {
+                let base = match &persisted.badge {
+                    Badge::Idle => Base::Idle { interrupted: false },
+                    Badge::Busy(_) | Badge::Unknown => Base::Unknown,
+                    Badge::NeedsInput(_) => Base::Needs,
+                    Badge::Review(outcome) => Base::Ended(Stop {
+                        error: outcome.error.clone(),
+                        message: None,
+                        shells: outcome.shells,
+                        agents: 0,
+                        wakes_at_ms: outcome.wakes_at_ms,
+                    }),
+                };
+                (base, persisted.since)
+            }
+        };
+        let restored = self.restored.is_some();
+        // Until all witnesses were asked, the file may still have its say: what was shown stays.
+        let held = restored && ctx.recovered.is_none();
+        if restored
+            && !held
+            && self
+                .file_first
+                .is_none_or(|at| now.boot >= at + STATUS_GRACE)
+        {
+            self.read_once(ctx, now, |agent| &mut agent.restored_reading);
+        }
+        let verdict = base::verdict(
+            &self.turns,
+            base::Start {
+                base: start,
+                since,
+                hooks_after_ms: match (held, restored) {
+                    (true, _) => i64::MAX,
+                    (false, true) => since.wall_ms,
+                    (false, false) => i64::MIN,
+                },
+                lines_after_ms: if held {
+                    i64::MAX
+                } else if restored {
+                    since.wall_ms
+                } else if self.conversation_at.wall_ms > self.found.wall_ms {
+                    self.conversation_at.wall_ms
+                } else {
+                    self.found.wall_ms
+                },
+            },
+            now.boot,
+        );
+        self.base = Some(verdict);
+
+        let working = self.base.as_ref().is_some_and(|verdict| {
+            matches!(verdict.base, Base::Busy | Base::Needs | Base::Ended(_))
+        });
+        let due = |after: Duration| {
+            self.key_seen
+                .is_some_and(|key| now.boot >= key.boot + after)
+        };
+        if self.file.is_some() || self.hooks_heard {
+            // It was answered. Amber stays until there is a badge to follow it, which takes half a second.
+            if working || !self.idle_hidden(now.boot) {
+                self.startup = None;
+            }
+        } else if self.startup.is_none()
+            && (due(STARTUP_SURE) || due(STARTUP_QUIET) && self.cpu_quiet)
+        {
+            self.serial += 1;
+            self.startup = Some(Dialog {
+                serial: self.serial,
+                since: now,
+                name: None,
+                ask: Ask {
+                    id: ctx.ask(),
+                    kind: AskKind::Startup,
+                    text: None,
+                    tool: None,
+                    options: Vec::new(),
+                },
+            });
+        }
+    }
+
+    /// Asks for the transcript unless that was done.
+    fn read_once(
+        &mut self,
+        ctx: &mut Ctx,
+        now: Stamp,
+        reading: impl FnOnce(&mut Self) -> &mut Reading,
+    ) {
+        let request = self.requests + 1;
+        let slot = reading(self);
+        if *slot == Reading::NotAsked {
+            *slot = Reading::Asked {
+                request,
+                at: now.boot,
+            };
+            self.requests = request;
+            ctx.effects.push(Effect::ReadTranscript {
+                agent: self.key.clone(),
+                request,
+            });
+        }
+    }
+
+    /// As [`Self::read_once`], for a reading that stands outside of `self` while a phase is at work.
+    fn read(&mut self, ctx: &mut Ctx, now: Stamp, reading: &mut Reading) {
+        if *reading == Reading::NotAsked {
+            self.requests += 1;
+            *reading = Reading::Asked {
+                request: self.requests,
+                at: now.boot,
+            };
+            ctx.effects.push(Effect::ReadTranscript {
+                agent: self.key.clone(),
+                request: self.requests,
+            });
+        }
+    }
+
+    fn conclude_resting(&mut self, ctx: &mut Ctx, now: Stamp, rest: &mut Rest) -> bool {
+        // SessionStart outside a spell.
+        let started = self
+            .turns
+            .deciding()
+            .rfind(|t| matches!(t.what, What::Started))
+            .map(|t| t.at)
+            .filter(|at| at.boot > rest.ended.max(rest.started));
+        if let Some(at) = started {
+            rest.started = at.boot;
+            rest.late = None;
+            rest.question = None;
+            if rest.badge != (RestBadge::Idle { label: None }) {
+                self.drop_hidden(ctx, rest.episode.take());
+                rest.badge = RestBadge::Idle { label: None };
+                rest.since = at;
+            }
+            return true;
+        }
+        if self.late_end(ctx, now, rest) {
+            return true;
+        }
+        self.fill_in(rest);
+
+        // The lead of a prompt that the file never confirmed is over: its Stop may still come.
+        let Some(status_since) = self.status.as_ref().map(|s| s.since) else {
+            return false;
+        };
+        let led = self
+            .turns
+            .prompt_after(status_since.boot)
+            .filter(|t| now.boot >= t.at.boot + LEAD && t.at.boot > rest.led)
+            .map(|t| (t.at, matches!(t.what, What::Prompted { typed: true })));
+        if let Some((at, typed)) = led {
+            rest.led = at.boot;
+            let until = at.boot + LEAD + LATE;
+            if now.boot < until {
+                rest.late = Some(Late {
+                    start: at,
+                    until,
+                    typed,
+                });
+                return true;
+            }
+        }
+        self.hidden_question(ctx, now, rest, status_since);
+        false
+    }
+
+    /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).
+    fn late_end(&mut self, ctx: &mut Ctx, now: Stamp, rest: &mut Rest) -> bool {
+        let Some(late) = rest.late else { return false };
+        if now.boot > late.until {
+            rest.late = None;
+            return true;
+        }
+        let newest = self
+            .turns
+            .deciding()
+            .next_back()
+            .filter(|t| t.at.boot >= late.start.boot);
+        if newest
+            .is_some_and(|t| matches!(t.what, What::Prompted { .. }) && t.at.boot > late.start.boot)
+        {
+            // Something newer has begun.
+            return false;
+        }
+        let (stop, by_transcript) = match newest.map(|t| &t.what) {
+            Some(What::Stopped(stop)) => (stop.clone(), false),
+            Some(_) | None => match self.turns.end_in_transcript(late.start.wall_ms) {
+                TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
+                TranscriptEnd::Interrupted => {
+                    rest.late = None;
+                    rest.badge = RestBadge::Idle {
+                        label: Some("interrupted".into()),
+                    };
+                    return true;
+                }
+                TranscriptEnd::Compacted | TranscriptEnd::Cut | TranscriptEnd::Nothing => {
+                    return false;
+                }
+            },
+        };
+        self.drop_hidden(ctx, rest.episode.take());
+        rest.late = None;
+        self.serial += 1;
+        rest.badge = RestBadge::Review {
+            serial: self.serial,
+            stop,
+            silent: !late.typed,
+        };
+        rest.spell = Some(late.start);
+        rest.since = now;
+        rest.by_transcript = by_transcript;
+        true
+    }
+
+    /// The transcript decided before the Stop was here: now it adds what it alone knows.
+    fn fill_in(&self, rest: &mut Rest) {
+        if !rest.by_transcript {
+            return;
+        }
+        let (Some(start), RestBadge::Review { stop: known, .. }) = (rest.spell, &mut rest.badge)
+        else {
+            return;
+        };
+        let stop = self
+            .turns
+            .deciding()
+            .rev()
+            .filter(|t| t.at.boot >= start.boot)
+            .find_map(|t| t.what.stop());
+        if let Some(stop) = stop {
+            // Whether it failed was shown already; only a kind may become more exact.
+            let error = match (&known.error, &stop.error) {
+                (Some(_), Some(exact)) => Some(exact.clone()),
+                (kept, _) => kept.clone(),
+            };
+            *known = Stop {
+                error,
+                ..stop.clone()
+            };
+            rest.by_transcript = false;
+        }
+    }
+
+    /// Q15: a question stands open while the file stays idle.
+    fn hidden_question(&mut self, ctx: &mut Ctx, now: Stamp, rest: &mut Rest, status_since: Stamp) {
+        let asked = self
+            .asks
+            .iter()
+            .rev()
+            .find(|a| {
+                a.lane.is_none()
+                    && a.at.boot > status_since.boot.max(rest.ended)
+                    && matches!(&a.wanted, Wanted::Tool(t) if &*t.name == QUESTION_TOOL)
+            })
+            .map(|a| (a.at, a.words()));
+        let Some((at, words)) = asked else {
+            self.question_answered(now, rest);
+            return;
+        };
+        let newer_prompt = self.turns.prompt_after(at.boot).is_some();
+        let open_in_transcript = self
+            .turns
+            .open_lines(at.wall_ms.saturating_sub(5_000))
+            .iter()
+            .any(|t| &*t.name == QUESTION_TOOL);
+        let mut question = match rest.question.take() {
+            Some(question) if question.at == at => question,
+            Some(_) | None => HiddenQuestion {
+                at,
+                reading: Reading::NotAsked,
+                dialog: None,
+            },
+        };
+        if newer_prompt || question.dialog.is_some() && !open_in_transcript {
+            self.asks.forget_main(at.boot);
+            rest.question = Some(question);
+            self.question_answered(now, rest);
+            return;
+        }
+        if now.boot >= at.boot + END_WAIT {
+            self.read(ctx, now, &mut question.reading);
+            if question.dialog.is_none()
+                && open_in_transcript
+                && matches!(question.reading, Reading::Answered { ok: true })
+            {
+                self.serial += 1;
+                question.dialog = Some(Dialog {
+                    serial: self.serial,
+                    since: at,
+                    name: words.name.clone(),
+                    ask: words.into_ask(ctx.ask()),
+                });
+            }
+        }
+        rest.question = Some(question);
+    }
+
+    /// Claude works on behind a file that says idle: its Stop makes review as after any unseen turn.
+    fn question_answered(&self, now: Stamp, rest: &mut Rest) {
+        if let Some(question) = rest.question.take()
+            && question.dialog.is_some()
+        {
+            rest.late = Some(Late {
+                start: question.at,
+                until: now.boot + LATE,
+                typed: true,
+            });
+        }
+    }
+
+    /// Main-lane turn events of a spell, oldest first. Prompts and PreCompacts after its end are the next one's.
+    pub(super) fn deciding(&self, spell: &Spell, end: Time) -> Vec<&Turn> {
+        self.turns
+            .deciding()
+            .filter(|t| {
+                if matches!(t.what, What::Prompted { .. } | What::CompactStarted) {
+                    t.at.boot >= spell.from && t.at.boot <= end
+                } else {
+                    t.at.boot >= spell.start.boot
+                }
+            })
+            .collect()
+    }
+
+    /// A person asked for this spell: by a typed prompt, or by something that no hook tells (`!command`).
+    pub(super) fn typed(&self, spell: &Spell, end: Time) -> bool {
+        let mut prompts = self
+            .deciding(spell, end)
+            .into_iter()
+            .filter_map(|t| t.what.prompt())
+            .peekable();
+        let waking = self.wakes_at_ms_before(spell).is_some_and(|wakes| {
+            (wakes - 5_000..=wakes + WAKE_SLACK_MS).contains(&spell.start.wall_ms)
+        });
+        if waking {
+            return false;
+        }
+        if prompts.peek().is_some() {
+            return prompts.any(|typed| typed);
+        }
+        // Without a hook the transcript may tell that it was a task's notification.
+        let mut lines = self
+            .turns
+            .lines()
+            .filter(|l| l.at.wall_ms >= spell.start.wall_ms.saturating_sub(500))
+            .filter_map(Line::prompt)
+            .peekable();
+        lines.peek().is_none() || lines.any(|typed| typed)
+    }
+
+    /// The wake-up that the newest Stop before this spell announced.
+    fn wakes_at_ms_before(&self, spell: &Spell) -> Option<i64> {
+        self.turns
+            .deciding()
+            .rev()
+            .filter(|t| t.at.boot < spell.start.boot)
+            .find_map(|t| t.what.stop().map(|stop| stop.wakes_at_ms))
+            .flatten()
+    }
+
+    /// Nothing but a compaction is known of the spell, and something is.
+    pub(super) fn mere_compaction(&self, spell: &Spell, end: Time) -> bool {
+        let events = self.deciding(spell, end);
+        !events.is_empty()
+            && events.iter().all(|t| t.compacts())
+            && matches!(
+                self.turns.end_in_transcript(spell.start.wall_ms),
+                TranscriptEnd::Nothing | TranscriptEnd::Compacted | TranscriptEnd::Interrupted
+            )
+    }
+
+    /// Rule 5, for `dialog open` that came from busy.
+    fn conclude_working(&mut self, ctx: &mut Ctx, now: Stamp, mut spell: Spell) -> (Phase, bool) {
+        let status = match &self.status {
+            Some(status) if status.kind() == StatusKind::Menu && !spell.kept => status.clone(),
+            Some(_) | None => return (Phase::Working(spell), false),
+        };
+        let events = self.deciding(&spell, now.boot);
+        let hooked = !events.is_empty();
+        let stopped = matches!(
+            events.last(),
+            Some(Turn {
+                what: What::Stopped(_),
+                ..
+            })
+        );
+        let tool_open = !self.turns.open_tools(spell.start.boot).is_empty();
+        let answered = matches!(spell.menu, Reading::Answered { .. });
+        let ended = !tool_open
+            && (answered || !hooked)
+            && matches!(
+                self.turns.end_in_transcript(spell.start.wall_ms),
+                TranscriptEnd::Ended { .. }
+            );
+        if stopped || ended {
+            let reading = spell.menu;
+            let mut closing = Closing::new(spell, status.since, None);
+            if answered {
+                closing.reading = reading;
+            }
+            return (Phase::Closing(Box::new(closing)), true);
+        }
+        if !tool_open && now.boot >= status.since.boot + END_WAIT {
+            let mut menu = spell.menu;
+            self.read(ctx, now, &mut menu);
+            spell.menu = menu;
+        }
+        (Phase::Working(spell), false)
+    }
+
+    /// `dialog open` from busy is a dialog of Claude's (rule 5).
+    pub(super) fn menu_is_dialog(&self, spell: &Spell) -> bool {
+        if spell.kept {
+            return spell.dialog.is_some();
+        }
+        if !self.turns.open_tools(spell.start.boot).is_empty() {
+            return true;
+        }
+        // Its PreToolUse may be late or lost: then the transcript has the call, and no result either.
+        matches!(spell.menu, Reading::Answered { ok: true })
+            && self
+                .turns
+                .open_lines(spell.start.wall_ms)
+                .iter()
+                .any(|call| !self.turns.ended(call))
+    }
+
+    fn conclude_closing(
+        &mut self,
+        ctx: &mut Ctx,
+        now: Stamp,
+        mut closing: Box<Closing>,
+    ) -> (Phase, bool) {
+        let answered = self.question_over(ctx, now, &mut closing);
+        if answered {
+            return (Phase::Closing(closing), true);
+        }
+        let close = self.close(&closing, now);
+        let silent = !(closing.spell.typed || self.typed(&closing.spell, closing.idle_at.boot));
+        let Closing { spell, idle_at, .. } = &mut *closing;
+        let mut rest = Rest {
+            ended: idle_at.boot,
+            spell: Some(spell.start),
+            recovered: spell.recovered,
+            led: spell.before.led.max(idle_at.boot),
+            started: idle_at.boot,
+            ..Rest::idle(*idle_at)
+        };
+        match close {
+            Close::Wait => return (Phase::Closing(closing), false),
+            Close::Read => {
+                let mut reading = closing.reading;
+                self.read(ctx, now, &mut reading);
+                closing.reading = reading;
+                return (Phase::Closing(closing), false);
+            }
+            Close::Before => {
+                let before = spell.before.clone();
+                rest.badge = before.badge;
+                rest.since = before.since;
+                rest.episode = before.episode;
+                rest.recovered = before.recovered;
+                rest.spell = before.spell;
+                // A compaction inside a turn whose other hooks are late looks the same until they come.
+                rest.late = Some(Late {
+                    start: spell.start,
+                    until: now.boot + LATE,
+                    typed: !silent,
+                });
+            }
+            Close::Review {
+                stop,
+                by_transcript,
+            } => {
+                self.last_error.clone_from(&stop.error);
+                self.serial += 1;
+                rest.badge = RestBadge::Review {
+                    serial: self.serial,
+                    stop,
+                    silent,
+                };
+                rest.by_transcript = by_transcript;
+            }
+            Close::Idle { label, wanting } => {
+                rest.badge = RestBadge::Idle {
+                    label: label.map(Arc::from),
+                };
+                if wanting {
+                    rest.late = Some(Late {
+                        start: spell.start,
+                        until: now.boot + LATE,
+                        typed: !silent,
+                    });
+                }
+            }
+        }
+        if !matches!(close_kind(&rest, &spell.before), Kept::Same) {
+            let hidden = spell.before.episode.take();
+            self.drop_hidden(ctx, hidden);
+        }
+        let idle_at = *idle_at;
+        self.asks.forget(idle_at.boot);
+        self.subagents.clear();
+        self.turns.forget_queue();
+        (Phase::Resting(rest), true)
+    }
+
+    /// Q15 where the file turned idle as the question opened: shows it, or says that it is answered.
+    fn question_over(&mut self, ctx: &mut Ctx, now: Stamp, closing: &mut Closing) -> bool {
+        if closing.held.is_some() || !matches!(closing.reading, Reading::Answered { ok: true }) {
+            return false;
+        }
+        let start = closing.spell.start;
+        let asked = self
+            .asks
+            .iter()
+            .rev()
+            .find(|a| {
+                a.lane.is_none()
+                    && a.at.boot >= start.boot
+                    && matches!(&a.wanted, Wanted::Tool(t) if &*t.name == QUESTION_TOOL)
+            })
+            .map(|a| (a.at, a.words()))
+            .filter(|(at, _)| self.turns.prompt_after(at.boot).is_none())
+            .filter(|_| {
+                self.turns
+                    .open_lines(start.wall_ms)
+                    .iter()
+                    .any(|t| &*t.name == QUESTION_TOOL)
+            });
+        match (asked, &closing.question) {
+            (Some((at, words)), None) => {
+                self.serial += 1;
+                closing.question = Some(Dialog {
+                    serial: self.serial,
+                    since: at,
+                    name: words.name.clone(),
+                    ask: words.into_ask(ctx.ask()),
+                });
+                false
+            }
+            (None, Some(_)) => {
+                closing.question = None;
+                closing.wait_from = now.boot;
+                closing.reading = Reading::NotAsked;
+                true
+            }
+            (Some(_), Some(_)) | (None, None) => false,
+        }
+    }
+
+    /// Rule 4: how does this spell end?
+    fn close(&self, closing: &Closing, now: Stamp) -> Close {
+        let Closing {
+            spell,
+            idle_at,
+            reading,
+            question,
+            ..
+        } = closing;
+        if question.is_some() {
+            return Close::Wait;
+        }
+        // A prompt newer than idle makes busy for a second; only then the end is judged.
+        if self
+            .turns
+            .prompt_after(idle_at.boot)
+            .is_some_and(|t| now.boot < t.at.boot + LEAD)
+        {
+            return Close::Wait;
+        }
+        if self.mere_compaction(spell, idle_at.boot) {
+            return Close::Before;
+        }
+        let events = self.deciding(spell, idle_at.boot);
+        let waited = now.boot >= closing.wait_from + END_WAIT;
+        match events.last() {
+            Some(Turn {
+                what: What::Stopped(stop),
+                at,
+                ..
+            }) => {
+                let prompt_waits = self.turns.prompt_queued()
+                    || events.iter().any(|t| {
+                        matches!(t.what, What::Prompted { .. })
+                            && t.at.boot > spell.start.boot + SPELL_SKEW
+                    });
+                let sure =
+                    idle_at.boot.since(at.boot) < STOP_FRESH && stop.agents == 0 && !prompt_waits;
+                let review = Close::Review {
+                    stop: stop.clone(),
+                    by_transcript: false,
+                };
+                if sure {
+                    return review;
+                }
+                match self.ask_transcript(*reading, waited, now) {
+                    Some(undecided) => undecided,
+                    None if self.turns.interrupted_after(at.wall_ms) => Close::Idle {
+                        label: Some("interrupted"),
+                        wanting: false,
+                    },
+                    None => review,
+                }
+            }
+            Some(Turn {
+                what: What::Started,
+                ..
+            }) => Close::Idle {
+                label: None,
+                wanting: false,
+            },
+            Some(_) | None => match self.ask_transcript(*reading, waited, now) {
+                Some(undecided) => undecided,
+                None => self.close_by_transcript(closing),
+            },
+        }
+    }
+
+    /// What is still to be awaited before the transcript may decide; `None`: it may.
+    fn ask_transcript(&self, reading: Reading, waited: bool, now: Stamp) -> Option<Close> {
+        match reading {
+            _ if !waited => Some(Close::Wait),
+            Reading::NotAsked => Some(Close::Read),
+            Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT => Some(Close::Wait),
+            Reading::Asked { .. } | Reading::Answered { .. } => None,
+        }
+    }
+
+    fn close_by_transcript(&self, closing: &Closing) -> Close {
+        let spell = &closing.spell;
+        let kept = matches!(closing.held, Some(Held::Rest));
+        match self.turns.end_in_transcript(spell.start.wall_ms) {
+            TranscriptEnd::Ended { error, message } => Close::Review {
+                stop: bare_stop(error, message),
+                by_transcript: true,
+            },
+            TranscriptEnd::Interrupted => Close::Idle {
+                label: Some("interrupted"),
+                wanting: false,
+            },
+            TranscriptEnd::Compacted => Close::Before,
+            // Nothing is known to have happened while the server was down.
+            TranscriptEnd::Cut | TranscriptEnd::Nothing if kept => Close::Before,
+            TranscriptEnd::Cut => Close::Idle {
+                label: Some("ended without Stop"),
+                wanting: true,
+            },
+            TranscriptEnd::Nothing => Close::Idle {
+                label: None,
+                wanting: true,
+            },
+        }
+    }
+}
+
+/// Whether what rests now is what rested before the spell.
+enum Kept {
+    Same,
+    Other,
+}
+
+fn close_kind(rest: &Rest, before: &Rest) -> Kept {
+    if rest.episode.is_some() && rest.episode.map(|e| e.id) == before.episode.map(|e| e.id) {
+        Kept::Same
+    } else {
+        Kept::Other
+    }
+}

@@ -1,0 +1,388 @@
+//! What ought to be shown for the phase as it is: the badge with its details, the words of an ask. Moves nothing.
+
+use super::*;
+
+impl Agent {
+    /// Gives every open dialog its words, and a new id when it is another one.
+    pub(super) fn draw_dialogs(&mut self, ctx: &mut Ctx) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Unreported);
+        self.phase = match phase {
+            Phase::Unreported => {
+                self.draw_base_dialog(ctx);
+                Phase::Unreported
+            }
+            Phase::Working(mut spell) => {
+                let words = match &self.status {
+                    Some(status) => match status.kind() {
+                        StatusKind::Dialog => {
+                            Some((self.dialog_words(&spell, status), status.since))
+                        }
+                        StatusKind::Menu if spell.kept => None,
+                        StatusKind::Menu if self.menu_is_dialog(&spell) => {
+                            Some((self.menu_words(&spell), status.since))
+                        }
+                        StatusKind::Menu | StatusKind::Quiet | StatusKind::Busy => {
+                            spell.dialog = None;
+                            None
+                        }
+                    },
+                    None => None,
+                };
+                if self.headless() {
+                    spell.dialog = None;
+                } else if let Some((words, since)) = words {
+                    let old = spell.dialog.take();
+                    spell.dialog = Some(self.redraw(ctx, old, words, since));
+                }
+                Phase::Working(spell)
+            }
+            other @ (Phase::Resting(_) | Phase::Closing(_)) => other,
+        };
+    }
+
+    fn draw_base_dialog(&mut self, ctx: &mut Ctx) {
+        let asked = self.base.as_ref().and_then(|verdict| {
+            (verdict.base == Base::Needs).then(|| {
+                let words = verdict.asks.iter().next().map(|ask| ask.words());
+                (words, verdict.since)
+            })
+        });
+        let kept = self.restored.as_ref().and_then(|p| match &p.badge {
+            Badge::NeedsInput(ask) => Some(ask.clone()),
+            Badge::Idle | Badge::Busy(_) | Badge::Review(_) | Badge::Unknown => None,
+        });
+        self.base_dialog = asked.filter(|_| !self.headless()).map(|(words, since)| {
+            let old = self.base_dialog.take();
+            match (words, kept) {
+                (None, Some(ask)) if old.is_none() => {
+                    self.serial += 1;
+                    Dialog {
+                        serial: self.serial,
+                        since,
+                        name: None,
+                        ask,
+                    }
+                }
+                (words, _) => {
+                    let words = words.unwrap_or(Words {
+                        name: None,
+                        kind: AskKind::Permission,
+                        text: None,
+                        tool: None,
+                        options: Vec::new(),
+                    });
+                    self.redraw(ctx, old, words, since)
+                }
+            }
+        });
+    }
+
+    fn redraw(&mut self, ctx: &mut Ctx, old: Option<Dialog>, words: Words, since: Stamp) -> Dialog {
+        match old {
+            None => {
+                self.serial += 1;
+                Dialog {
+                    serial: self.serial,
+                    since,
+                    name: words.name.clone(),
+                    ask: words.into_ask(ctx.ask()),
+                }
+            }
+            // Its request has its result, or is not here yet: what was known stays on the card.
+            Some(dialog)
+                if words.name.is_none() && (dialog.name.is_some() || words.text.is_none()) =>
+            {
+                dialog
+            }
+            Some(mut dialog) => {
+                let same = dialog.name.is_none() || dialog.name == words.name;
+                let id = if same { dialog.ask.id } else { ctx.ask() };
+                dialog.name.clone_from(&words.name);
+                dialog.ask = words.into_ask(id);
+                dialog
+            }
+        }
+    }
+
+    /// What the dialog asks that the file tells of.
+    fn dialog_words(&self, spell: &Spell, status: &Status) -> Words {
+        let waiting = status.waiting.clone().unwrap_or(WaitingFor::Permission);
+        let words = self.asks.words(&waiting);
+        if words.name.is_some() {
+            return words;
+        }
+        // No request was heard: the one tool that has no result is what is asked.
+        let mut open = self.turns.open_tools(spell.start.boot);
+        if open.is_empty() {
+            open = self
+                .turns
+                .open_lines(spell.start.wall_ms.saturating_sub(500));
+        }
+        if waiting == WaitingFor::Input {
+            open.retain(|t| &*t.name == QUESTION_TOOL);
+        }
+        match (&waiting, open.as_slice()) {
+            (WaitingFor::Input | WaitingFor::Permission, [tool]) => words_of(tool),
+            (
+                WaitingFor::Input
+                | WaitingFor::Permission
+                | WaitingFor::DialogOpen
+                | WaitingFor::Other(_),
+                _,
+            ) => words,
+        }
+    }
+
+    /// What a dialog asks that nothing but an unanswered tool backs.
+    fn menu_words(&self, spell: &Spell) -> Words {
+        let mut open = self.turns.open_tools(spell.start.boot);
+        if open.is_empty() {
+            open = self.turns.open_lines(spell.start.wall_ms);
+        }
+        let tool = open.last();
+        Words {
+            name: None,
+            kind: AskKind::Dialog,
+            text: tool.and_then(|t| t.arg.clone()),
+            tool: tool.map(|t| t.name.clone()),
+            options: Vec::new(),
+        }
+    }
+
+    fn doing(&self) -> Doing {
+        let spell = match &self.phase {
+            Phase::Working(spell) => Some(spell),
+            Phase::Closing(closing) => Some(&closing.spell),
+            Phase::Unreported | Phase::Resting(_) => None,
+        };
+        let compacting = match (spell, &self.phase) {
+            (Some(spell), _) => self
+                .deciding(spell, self.clock)
+                .iter()
+                .rev()
+                .find(|t| t.compacts())
+                .is_some_and(|t| matches!(t.what, What::CompactStarted)),
+            (None, Phase::Resting(_)) => self.compaction_lead().is_some(),
+            (None, _) => self.base.as_ref().is_some_and(|b| b.compacting),
+        };
+        let closing = matches!(self.phase, Phase::Closing(_));
+        let since = spell.map_or(Time(0), |s| s.start.boot);
+        let tool = self
+            .turns
+            .open_tools(since)
+            .last()
+            .copied()
+            .or_else(|| {
+                let since_ms = spell.map_or(i64::MAX, |s| s.start.wall_ms);
+                let hooked = self.turns.deciding().any(|t| t.at.boot >= since);
+                if hooked {
+                    None
+                } else {
+                    self.turns.open_lines(since_ms).last().copied()
+                }
+            })
+            .map(|t| (t.name.clone(), t.arg.clone()));
+        let listed = spell.and_then(|s| {
+            self.deciding(s, self.clock)
+                .iter()
+                .rev()
+                .find_map(|t| t.what.stop().map(|stop| stop.agents))
+        });
+        let known = u32::try_from(self.subagents.len()).unwrap_or(u32::MAX);
+        Doing {
+            tool: tool.filter(|_| !closing),
+            compacting: compacting && !closing,
+            retrying: false,
+            agents: if known == 0 && self.ended_subagents.is_empty() {
+                listed.unwrap_or(0)
+            } else {
+                known
+            },
+        }
+    }
+
+    /// A PreCompact while the file stays idle (C06).
+    fn compaction_lead(&self) -> Option<Stamp> {
+        let since = self.status.as_ref()?.since.boot;
+        self.turns.compaction_after(since).map(|t| t.at)
+    }
+
+    /// A prompt that the file has not confirmed yet (rule 3).
+    pub(super) fn prompt_lead(&self, now: Time) -> Option<Stamp> {
+        let since = self.status.as_ref()?.since.boot;
+        self.turns
+            .prompt_after(since)
+            .map(|t| t.at)
+            .filter(|at| now < at.boot + LEAD)
+    }
+
+    fn outcome(&self, stop: &Stop) -> Outcome {
+        let shells = match self.status.as_ref().map(|s| s.status) {
+            Some(FileStatus::Shell) => stop.shells.max(1),
+            Some(FileStatus::Idle | FileStatus::Busy | FileStatus::Waiting) if self.seen_shell => 0,
+            Some(FileStatus::Idle | FileStatus::Busy | FileStatus::Waiting) | None => stop.shells,
+        };
+        Outcome {
+            error: stop.error.clone(),
+            shells,
+            wakes_at_ms: stop.wakes_at_ms,
+        }
+    }
+
+    pub(super) fn target(&self, now: Stamp, recovered: Option<Time>) -> Target {
+        let none = Target {
+            badge: None,
+            stay: Stay::None,
+            since: self.found,
+            silent: false,
+            quiet: false,
+        };
+        let busy = |since: Stamp| Target {
+            badge: Some(Badge::Busy(self.doing())),
+            stay: Stay::Busy,
+            since,
+            ..none.clone()
+        };
+        if self.hidden() || self.left.is_some() {
+            return none;
+        }
+        if self.headless() {
+            return busy(self.found);
+        }
+        let needs = |dialog: &Dialog, quiet: bool| Target {
+            badge: Some(Badge::NeedsInput(dialog.ask.clone())),
+            stay: Stay::Needs(dialog.serial),
+            since: dialog.since,
+            silent: false,
+            quiet,
+        };
+        match &self.phase {
+            Phase::Unreported => self.base_target(now, recovered, &none, busy, needs),
+            Phase::Resting(rest) => {
+                if let Some(dialog) = rest.question.as_ref().and_then(|q| q.dialog.as_ref()) {
+                    needs(dialog, false)
+                } else if let Some(at) = self.compaction_lead().or(self.prompt_lead(now.boot)) {
+                    busy(at)
+                } else {
+                    self.rest_target(rest, &none)
+                }
+            }
+            Phase::Working(spell) => match &spell.dialog {
+                Some(dialog) => needs(dialog, spell.recovered),
+                None => busy(spell.start),
+            },
+            Phase::Closing(closing) => match &closing.held {
+                _ if let Some(dialog) = &closing.question => needs(dialog, false),
+                _ if self
+                    .turns
+                    .prompt_after(closing.idle_at.boot)
+                    .is_some_and(|t| now.boot < t.at.boot + LEAD) =>
+                {
+                    busy(closing.spell.start)
+                }
+                Some(Held::Dialog(dialog)) => needs(dialog, true),
+                Some(Held::Unknown(since)) => Target {
+                    badge: Some(Badge::Unknown),
+                    stay: Stay::Unknown,
+                    since: *since,
+                    ..none.clone()
+                },
+                Some(Held::Rest) => self.rest_target(&closing.spell.before, &none),
+                None => busy(closing.spell.start),
+            },
+        }
+    }
+
+    fn rest_target(&self, rest: &Rest, none: &Target) -> Target {
+        match &rest.badge {
+            RestBadge::Idle { .. } => Target {
+                badge: Some(Badge::Idle),
+                stay: Stay::Idle,
+                since: rest.since,
+                ..none.clone()
+            },
+            RestBadge::Review {
+                serial,
+                stop,
+                silent,
+            } => Target {
+                badge: Some(Badge::Review(self.outcome(stop))),
+                stay: Stay::Review(*serial),
+                since: rest.since,
+                // A failure is news even where nobody typed.
+                silent: *silent && stop.error.is_none(),
+                quiet: rest.recovered,
+            },
+        }
+    }
+
+    fn base_target(
+        &self,
+        now: Stamp,
+        recovered: Option<Time>,
+        none: &Target,
+        busy: impl Fn(Stamp) -> Target,
+        needs: impl Fn(&Dialog, bool) -> Target,
+    ) -> Target {
+        if let Some(dialog) = &self.startup {
+            return needs(dialog, self.found_recovering);
+        }
+        let Some(verdict) = &self.base else {
+            return none.clone();
+        };
+        let quiet = self.found_recovering
+            && recovered.is_none_or(|recovered| verdict.since.boot <= recovered);
+        match &verdict.base {
+            Base::Nothing if self.restored.is_none() && self.idle_hidden(now.boot) => none.clone(),
+            Base::Nothing | Base::Idle { .. } => {
+                if self.restored.is_none() && self.idle_hidden(now.boot) {
+                    return none.clone();
+                }
+                Target {
+                    badge: Some(Badge::Idle),
+                    stay: Stay::Idle,
+                    since: verdict.since,
+                    ..none.clone()
+                }
+            }
+            Base::Unknown => Target {
+                badge: Some(Badge::Unknown),
+                stay: Stay::Unknown,
+                since: verdict.since,
+                ..none.clone()
+            },
+            Base::Busy => busy(verdict.since),
+            Base::Needs => match &self.base_dialog {
+                Some(dialog) => needs(dialog, quiet),
+                None => busy(verdict.since),
+            },
+            Base::Ended(stop) => Target {
+                badge: Some(Badge::Review(self.outcome(stop))),
+                stay: Stay::Review(verdict.since.boot.0),
+                since: verdict.since,
+                silent: false,
+                quiet,
+            },
+        }
+    }
+
+    /// Idle by SessionStart is shown only when no status can come any more.
+    pub(super) fn idle_hidden(&self, now: Time) -> bool {
+        self.idle_shown_at().is_none_or(|at| now < at)
+    }
+
+    pub(super) fn idle_shown_at(&self) -> Option<Time> {
+        let base_known = self.base.as_ref().is_some_and(|v| v.base != Base::Nothing);
+        if let Some(file) = self.file_first {
+            return Some(file.max(self.first_start.unwrap_or(file)) + STATUS_GRACE);
+        }
+        if !base_known {
+            return None;
+        }
+        let heard = self.first_start.unwrap_or(self.found.boot);
+        Some(match &self.key_seen {
+            Some(key) => key.boot.max(heard) + STATUS_GRACE,
+            None => heard + FILE_GRACE,
+        })
+    }
+}

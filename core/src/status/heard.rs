@@ -1,0 +1,744 @@
+//! What the witnesses say, written down. Moves the phase only where the status file itself is what moves it;
+//! must never commit a badge.
+
+use super::*;
+
+impl Agent {
+    pub(crate) fn on_found(&mut self, process: Process) {
+        let Process {
+            pane,
+            parent_agent,
+            cwd,
+            hooks,
+        } = process;
+        // A look that saw less does not take back what an earlier one saw.
+        self.process.pane = pane.or(self.process.pane.take());
+        self.process.parent_agent = parent_agent.or(self.process.parent_agent.take());
+        self.process.cwd = cwd.or(self.process.cwd.take());
+        self.process.hooks = hooks.or(self.process.hooks.take());
+    }
+
+    pub(crate) fn on_stopped(&mut self, ctx: &mut Ctx, now: Stamp, stopped: bool) {
+        if self.stopped == stopped {
+            return;
+        }
+        self.stopped = stopped;
+        let line = if stopped { "stopped (T)" } else { "goes on" };
+        self.note(ctx, now, Source::Process, line.into());
+        if !stopped && let Some(episode) = &mut self.episode {
+            // Nobody was told while it stood still; whether to tell is looked at anew.
+            episode.committed = episode.committed.max(now.boot);
+        }
+    }
+
+    pub(crate) fn on_key_file(&mut self, ctx: &mut Ctx, now: Stamp) {
+        if self.key_seen.is_none() {
+            self.key_seen = Some(now);
+            self.note(ctx, now, Source::File, "key file seen".into());
+        }
+    }
+
+    pub(crate) fn on_quiet(&mut self, quiet: bool) {
+        self.cpu_quiet = quiet;
+    }
+
+    pub(crate) fn on_file_removed(&mut self, ctx: &mut Ctx, now: Stamp) {
+        if self.left.is_none() {
+            self.left = Some(now.boot);
+            self.note(ctx, now, Source::File, "removed: Claude is leaving".into());
+        }
+    }
+
+    pub(crate) fn on_file_unreadable(&mut self, ctx: &mut Ctx, now: Stamp, why: &str) {
+        self.note(ctx, now, Source::File, format!("can't be read: {why}"));
+    }
+
+    pub(crate) fn on_file(&mut self, ctx: &mut Ctx, now: Stamp, at: Stamp, file: SessionFile) {
+        if at.boot < self.file_at {
+            return;
+        }
+        self.file_at = at.boot;
+        self.file_first.get_or_insert(now.boot);
+        self.left = None;
+        if let Some(conversation) = &file.conversation
+            && self.conversation.as_ref() != Some(conversation)
+        {
+            // A hook may have led: then the file's older word does not take it back.
+            if self.conversation.is_none() || at.boot >= self.conversation_at.boot {
+                self.converse(ctx, at, conversation.clone(), None);
+            }
+        }
+        let status = file.status.map(|status| Status {
+            status,
+            waiting: file.waiting_for.clone(),
+            since: file.status_since.unwrap_or(at),
+        });
+        let versioned = file.status_since.is_some();
+        self.file = Some(file);
+        let Some(mut status) = status else { return };
+        if let Some(old) = &self.status {
+            let same = old.status == status.status && old.waiting == status.waiting;
+            if same && (!versioned || old.since.wall_ms == status.since.wall_ms) {
+                return;
+            }
+            // The file can't go back in time, whatever the mapping of clocks says.
+            status.since.boot = status.since.boot.max(old.since.boot);
+        }
+        self.seen_shell |= status.status == FileStatus::Shell;
+        let line = match (&status.status, &status.waiting) {
+            (FileStatus::Idle, _) => "idle".to_owned(),
+            (FileStatus::Shell, _) => "shell".to_owned(),
+            (FileStatus::Busy, _) => "busy".to_owned(),
+            (FileStatus::Waiting, waiting) => format!("waiting: {waiting:?}"),
+        };
+        self.note(ctx, status.since, Source::File, line);
+        let old = self.status.replace(status);
+        self.on_status(ctx, old);
+    }
+
+    fn converse(
+        &mut self,
+        ctx: &mut Ctx,
+        at: Stamp,
+        conversation: ConversationId,
+        path: Option<Arc<str>>,
+    ) {
+        let first = self.conversation.is_none();
+        self.conversation = Some(conversation.clone());
+        self.conversation_at = at;
+        self.transcript = path.clone();
+        if !first {
+            self.turns.forget_transcript();
+            self.title = None;
+            self.first_prompt = None;
+            // Without hooks this alone tells of `/clear` and `/resume` (rule 4).
+            if let Phase::Resting(rest) = &mut self.phase {
+                rest.badge = RestBadge::Idle { label: None };
+                rest.since = at;
+                rest.late = None;
+                rest.recovered = false;
+            }
+        }
+        ctx.effects.push(Effect::UseTranscript {
+            agent: self.key.clone(),
+            path,
+            conversation: Some(conversation.0),
+        });
+    }
+
+    /// The file's status is another one, or the same one anew.
+    fn on_status(&mut self, ctx: &mut Ctx, old: Option<Status>) {
+        let Some(new) = self.status.clone() else {
+            return;
+        };
+        let anew = old
+            .as_ref()
+            .is_some_and(|o| o.status == new.status && o.waiting == new.waiting);
+        let kind = new.kind();
+        let phase = std::mem::replace(&mut self.phase, Phase::Unreported);
+        self.phase = match phase {
+            Phase::Unreported => self.first_status(ctx, &new),
+            Phase::Resting(rest) => match kind {
+                StatusKind::Menu => Phase::Resting(rest),
+                StatusKind::Quiet => self.resting_anew(rest, &new, old.as_ref(), anew),
+                StatusKind::Busy | StatusKind::Dialog => {
+                    let from = self.spell_from(&new, old.as_ref());
+                    Phase::Working(self.spell(new.since, from, rest))
+                }
+            },
+            // From here on it was seen live.
+            Phase::Working(spell) if spell.recovered && kind != StatusKind::Menu => {
+                self.phase = Phase::Working(Spell {
+                    recovered: false,
+                    ..spell
+                });
+                return self.on_status(ctx, old);
+            }
+            Phase::Working(mut spell) => match kind {
+                StatusKind::Busy => {
+                    if anew {
+                        // It was idle in between, unseen: another spell, and the Stop of this one is spent.
+                        Phase::Working(self.next_spell(spell, new.since, new.since))
+                    } else {
+                        self.asks.passed(new.since.boot);
+                        spell.dialog = None;
+                        spell.kept = false;
+                        spell.menu = Reading::NotAsked;
+                        Phase::Working(spell)
+                    }
+                }
+                StatusKind::Dialog => {
+                    if anew || old.as_ref().is_some_and(|o| o.kind() == StatusKind::Menu) {
+                        spell.dialog = None;
+                    }
+                    spell.kept = false;
+                    Phase::Working(spell)
+                }
+                StatusKind::Menu => {
+                    spell.kept =
+                        spell.kept || old.as_ref().is_some_and(|o| o.kind() == StatusKind::Dialog);
+                    spell.menu = Reading::NotAsked;
+                    Phase::Working(spell)
+                }
+                StatusKind::Quiet => {
+                    let held = spell.dialog.clone().map(Held::Dialog);
+                    Phase::Closing(Box::new(Closing::new(spell, new.since, held)))
+                }
+            },
+            Phase::Closing(mut closing) => match kind {
+                StatusKind::Menu => Phase::Closing(closing),
+                StatusKind::Quiet => {
+                    if anew {
+                        // Busy and idle again, unseen.
+                        let idle_at = closing.idle_at;
+                        let spell = self.next_spell(closing.spell, idle_at, idle_at);
+                        *closing = Closing::new(spell, new.since, closing.held);
+                    }
+                    Phase::Closing(closing)
+                }
+                StatusKind::Busy | StatusKind::Dialog => {
+                    let idle_at = closing.idle_at;
+                    Phase::Working(self.next_spell(closing.spell, idle_at, new.since))
+                }
+            },
+        };
+    }
+
+    /// The first status ever seen of this agent.
+    fn first_status(&mut self, ctx: &mut Ctx, new: &Status) -> Phase {
+        self.startup = None;
+        self.base = None;
+        let base_dialog = self.base_dialog.take();
+        let restored = self.restored.take();
+        let recovered = restored.is_some() || self.found_recovering && ctx.recovered.is_none();
+        let Some(persisted) = restored else {
+            let mut rest = Rest::idle(new.since);
+            return match new.kind() {
+                StatusKind::Quiet | StatusKind::Menu => Phase::Resting(rest),
+                StatusKind::Busy | StatusKind::Dialog => {
+                    rest.since = self.found;
+                    let from = self.spell_from(new, None);
+                    let mut spell = self.spell(new.since, from, rest);
+                    spell.recovered = recovered && new.kind() == StatusKind::Dialog;
+                    Phase::Working(spell)
+                }
+            };
+        };
+        let mut rest = Rest::idle(persisted.since);
+        rest.recovered = true;
+        rest.ended = persisted.since.boot;
+        if let Badge::Review(outcome) = &persisted.badge {
+            let serial = if let Stay::Review(shown) = self.stay {
+                shown
+            } else {
+                self.serial += 1;
+                self.serial
+            };
+            rest.badge = RestBadge::Review {
+                serial,
+                stop: Stop {
+                    error: outcome.error.clone(),
+                    message: None,
+                    shells: outcome.shells,
+                    agents: 0,
+                    wakes_at_ms: outcome.wakes_at_ms,
+                },
+                silent: true,
+            };
+            let hidden = persisted.episode.filter(|_| self.episode.is_none());
+            rest.episode = hidden.map(|id| Episode {
+                id,
+                committed: persisted.since.boot,
+                notified: true,
+                withdrawn: false,
+                silenced: false,
+                quiet: true,
+                silent: true,
+                told: None,
+            });
+        }
+        let worked = match persisted.badge {
+            Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Unknown => true,
+            Badge::Idle | Badge::Review(_) => false,
+        };
+        match new.kind() {
+            StatusKind::Busy | StatusKind::Dialog => {
+                let mut spell = self.spell(new.since, new.since.boot, rest);
+                spell.recovered = new.kind() == StatusKind::Dialog;
+                if let (Badge::NeedsInput(ask), StatusKind::Dialog) = (&persisted.badge, new.kind())
+                    && new.since.wall_ms <= persisted.since.wall_ms
+                {
+                    // The same dialog still stands: same ask, same episode.
+                    self.serial += 1;
+                    spell.dialog = Some(Dialog {
+                        serial: self.serial,
+                        since: persisted.since,
+                        name: None,
+                        ask: ask.clone(),
+                    });
+                    spell.before.episode = persisted.episode.map(|id| Episode {
+                        id,
+                        committed: persisted.since.boot,
+                        notified: true,
+                        withdrawn: false,
+                        silenced: false,
+                        quiet: true,
+                        silent: true,
+                        told: Some(ask.id),
+                    });
+                    self.stay = Stay::Needs(self.serial);
+                    self.shown = Some(persisted.badge.clone());
+                    self.shown_since = persisted.since;
+                    self.episode = spell.before.episode.take();
+                }
+                Phase::Working(spell)
+            }
+            StatusKind::Quiet | StatusKind::Menu => {
+                let unchanged = new.since.wall_ms <= persisted.since.wall_ms;
+                if !worked && unchanged {
+                    return Phase::Resting(rest);
+                }
+                if worked && new.kind() == StatusKind::Menu {
+                    let mut spell = self.spell(persisted.since, persisted.since.boot, rest);
+                    spell.recovered = true;
+                    return Phase::Working(spell);
+                }
+                let start = Stamp {
+                    boot: Time(persisted.since.boot.0 + 1),
+                    wall_ms: persisted.since.wall_ms + i64::from(!worked),
+                };
+                let mut spell = self.spell(start, start.boot, rest);
+                spell.recovered = true;
+                let held = match (base_dialog, worked) {
+                    (Some(dialog), _) => Held::Dialog(dialog),
+                    (None, true) => Held::Unknown(persisted.since),
+                    (None, false) => Held::Rest,
+                };
+                Phase::Closing(Box::new(Closing::new(spell, new.since, Some(held))))
+            }
+        }
+    }
+
+    /// Idle again, or idle anew. A turn so short that its busy was never seen has left its hooks.
+    fn resting_anew(
+        &mut self,
+        rest: Rest,
+        new: &Status,
+        old: Option<&Status>,
+        anew: bool,
+    ) -> Phase {
+        let Some(old) = old.filter(|_| anew) else {
+            return Phase::Resting(rest);
+        };
+        let first = self
+            .turns
+            .deciding()
+            .find(|t| {
+                t.at.boot > old.since.boot.max(rest.ended)
+                    && t.at.boot <= new.since.boot
+                    && matches!(
+                        t.what,
+                        What::Prompted { .. } | What::Stopped(_) | What::CompactStarted
+                    )
+            })
+            .map(|t| t.at);
+        match first {
+            None => Phase::Resting(rest),
+            Some(start) => {
+                let spell = self.spell(start, start.boot, rest);
+                Phase::Closing(Box::new(Closing::new(spell, new.since, None)))
+            }
+        }
+    }
+
+    /// From where on prompts belong to a spell that begins now.
+    fn spell_from(&self, new: &Status, old: Option<&Status>) -> Time {
+        let start = new.since.boot;
+        let quiet_since = old.map_or(Time(0), |o| o.since.boot);
+        let lead = self
+            .turns
+            .prompt_after(quiet_since)
+            .filter(|t| start.since(t.at.boot) <= LEAD)
+            .or_else(|| self.turns.compaction_after(quiet_since))
+            .map_or(start, |t| t.at.boot);
+        lead.min(start - SPELL_SKEW)
+    }
+
+    fn spell(&self, start: Stamp, from: Time, mut before: Rest) -> Spell {
+        before.late = None;
+        before.question = None;
+        Spell {
+            start,
+            from,
+            before,
+            typed: false,
+            recovered: false,
+            dialog: None,
+            kept: false,
+            menu: Reading::NotAsked,
+        }
+    }
+
+    /// Another spell follows `spell`, which was idle from `idle_at` on, without the badge having moved.
+    fn next_spell(&mut self, spell: Spell, idle_at: Stamp, start: Stamp) -> Spell {
+        let newest = self
+            .deciding(&spell, idle_at.boot)
+            .into_iter()
+            .next_back()
+            .cloned();
+        let typed = spell.typed || self.typed(&spell, idle_at.boot);
+        let mut before = spell.before;
+        if let Some(Turn {
+            what: What::Stopped(stop),
+            ..
+        }) = newest
+        {
+            // Its Stop is spent: it shows only if what follows proves to be a mere compaction.
+            self.serial += 1;
+            before.badge = RestBadge::Review {
+                serial: self.serial,
+                stop,
+                silent: !typed,
+            };
+            before.since = idle_at;
+            before.recovered = false;
+            before.spell = Some(spell.start);
+        }
+        // A hidden review that was taken back can't come again.
+        before.episode = before.episode.filter(|e| e.notified && !e.withdrawn);
+        before.ended = idle_at.boot;
+        self.asks.forget(idle_at.boot - ASK_SKEW);
+        self.turns.forget_queue();
+        Spell {
+            start,
+            from: start.boot - SPELL_SKEW,
+            before,
+            typed,
+            recovered: false,
+            dialog: None,
+            kept: false,
+            menu: Reading::NotAsked,
+        }
+    }
+
+    pub(crate) fn on_transcript(&mut self, ctx: &mut Ctx, now: Stamp, facts: Vec<TranscriptFact>) {
+        for fact in facts {
+            if fact.sidechain {
+                continue;
+            }
+            let wall_ms = fact.written_ms.unwrap_or(now.wall_ms);
+            let age_ms = u64::try_from(now.wall_ms.saturating_sub(wall_ms)).unwrap_or(0);
+            let at = Stamp {
+                boot: now.boot - Duration::from_millis(age_ms),
+                wall_ms,
+            };
+            match &fact.kind {
+                TranscriptKind::TurnEnded { last_message } => {
+                    if last_message.is_some() {
+                        self.last_message.clone_from(last_message);
+                    }
+                    self.note(ctx, at, Source::Transcript, "the turn ended".into());
+                }
+                TranscriptKind::ApiError { kind, .. } => {
+                    self.note(ctx, at, Source::Transcript, format!("API error: {kind}"));
+                }
+                TranscriptKind::Interrupted => {
+                    self.note(ctx, at, Source::Transcript, "interrupted".into());
+                }
+                TranscriptKind::Usage { context_tokens, .. } => {
+                    self.context_tokens = context_tokens.or(self.context_tokens);
+                }
+                TranscriptKind::Title { text } => self.title = Some(text.clone()),
+                TranscriptKind::Prompted { .. }
+                | TranscriptKind::ToolStarted { .. }
+                | TranscriptKind::ToolEnded { .. }
+                | TranscriptKind::Enqueued
+                | TranscriptKind::Dequeued
+                | TranscriptKind::CompactBoundary
+                | TranscriptKind::ContinuedIn { .. } => {}
+            }
+            self.turns.read(Line {
+                at,
+                seen: now.boot,
+                kind: fact.kind,
+            });
+        }
+    }
+
+    pub(crate) fn on_transcript_read(&mut self, request: u64, ok: bool) {
+        let answer = |reading: &mut Reading| {
+            if let Reading::Asked { request: asked, .. } = reading
+                && *asked == request
+            {
+                *reading = Reading::Answered { ok };
+            }
+        };
+        answer(&mut self.restored_reading);
+        match &mut self.phase {
+            Phase::Unreported => {}
+            Phase::Resting(rest) => {
+                if let Some(question) = &mut rest.question {
+                    answer(&mut question.reading);
+                }
+            }
+            Phase::Working(spell) => answer(&mut spell.menu),
+            Phase::Closing(closing) => answer(&mut closing.reading),
+        }
+    }
+
+    pub(crate) fn on_hook(&mut self, ctx: &mut Ctx, now: Stamp, hook: &Hook) {
+        self.hooks_heard = true;
+        self.locate(ctx, hook);
+        let at = hook.at;
+        let lane = hook.agent_id.clone();
+        if let Some(left) = self.left
+            && at.boot > left
+            && !matches!(hook.kind, HookKind::SessionEnd { .. })
+        {
+            self.left = None;
+        }
+        let (line, what) = match &hook.kind {
+            HookKind::SessionStart { source } => {
+                self.first_start.get_or_insert(now.boot);
+                let what = match source {
+                    StartSource::Compact => What::CompactEnded,
+                    StartSource::Startup
+                    | StartSource::Resume
+                    | StartSource::Clear
+                    | StartSource::Fork
+                    | StartSource::Other(_) => What::Started,
+                };
+                (format!("SessionStart({source:?})"), Some(what))
+            }
+            HookKind::SessionEnd { reason } => {
+                let goes_on = matches!(&**reason, "clear" | "resume");
+                if !goes_on && self.file.is_none() {
+                    // A version without files: nothing else says so before the process is gone.
+                    self.left.get_or_insert(at.boot);
+                }
+                (format!("SessionEnd({reason})"), None)
+            }
+            HookKind::Prompt {
+                text,
+                task_notification,
+            } => {
+                if !task_notification
+                    && self
+                        .first_prompt
+                        .as_ref()
+                        .is_none_or(|(first, _)| at.boot < *first)
+                {
+                    self.first_prompt = Some((at.boot, shortened(text)));
+                }
+                let what = What::Prompted {
+                    typed: !task_notification,
+                };
+                ("UserPromptSubmit".to_owned(), Some(what))
+            }
+            HookKind::ToolStarted { tool } => (
+                format!("PreToolUse({})", tool.name),
+                Some(What::ToolStarted(tool.clone())),
+            ),
+            HookKind::ToolEnded { tool } => (
+                format!("PostToolUse({})", tool.name),
+                Some(What::ToolEnded(tool.clone())),
+            ),
+            HookKind::ToolFailed { tool, .. } => (
+                format!("PostToolUseFailure({})", tool.name),
+                Some(What::ToolEnded(tool.clone())),
+            ),
+            HookKind::PermissionRequested { tool } => (
+                format!("PermissionRequest({})", tool.name),
+                Some(What::Asked(tool.clone())),
+            ),
+            HookKind::Notified { kind, .. } => {
+                let prompt = matches!(
+                    kind.as_deref(),
+                    Some("permission_prompt" | "worker_permission_prompt")
+                );
+                (
+                    format!("Notification({})", kind.as_deref().unwrap_or("-")),
+                    prompt.then_some(What::PromptNoticed),
+                )
+            }
+            HookKind::FormAsked { server, message } => (
+                format!("Elicitation({server})"),
+                Some(What::FormAsked(message.clone())),
+            ),
+            HookKind::FormAnswered => ("ElicitationResult".to_owned(), Some(What::FormAnswered)),
+            HookKind::Stopped {
+                last_message,
+                background,
+                wakes_at_ms,
+                ..
+            } => {
+                let background = background.clone().unwrap_or_default();
+                let stop = Stop {
+                    error: None,
+                    message: last_message.clone(),
+                    shells: background.shells,
+                    agents: background.agents,
+                    wakes_at_ms: *wakes_at_ms,
+                };
+                let line = format!(
+                    "Stop ({} shells, {} agents)",
+                    background.shells, background.agents
+                );
+                (line, Some(What::Stopped(stop)))
+            }
+            HookKind::StopFailed { error, message } => (
+                format!("StopFailure({error})"),
+                Some(What::Stopped(bare_stop(
+                    Some(error.clone()),
+                    message.clone(),
+                ))),
+            ),
+            HookKind::SubagentStarted { id, kind } => {
+                if !kind.is_empty() && !self.ended_subagents.contains(id) {
+                    self.subagents.insert(id.clone());
+                }
+                (format!("SubagentStart({kind})"), None)
+            }
+            HookKind::SubagentStopped { id, kind } => {
+                if !kind.is_empty() {
+                    self.subagents.remove(id);
+                    self.ended_subagents.insert(id.clone());
+                    if self.ended_subagents.len() > 256 {
+                        self.ended_subagents.pop_first();
+                    }
+                }
+                (format!("SubagentStop({kind})"), None)
+            }
+            HookKind::CompactStarted { manual } => (
+                format!("PreCompact({})", if *manual { "manual" } else { "auto" }),
+                Some(What::CompactStarted),
+            ),
+            HookKind::CompactEnded => ("PostCompact".to_owned(), Some(What::CompactEnded)),
+            HookKind::CwdChanged { cwd } => {
+                self.cwd = Some((at.boot, cwd.clone()));
+                (format!("CwdChanged({cwd})"), None)
+            }
+            HookKind::Unknown { name } => (format!("{name} (not known)"), None),
+        };
+        self.note(ctx, at, Source::Hook, line);
+        let Some(what) = what else { return };
+        let turn = Turn { at, lane, what };
+        if self.turns.add(turn.clone()) {
+            self.on_turn(&turn);
+        }
+    }
+
+    /// A new word of a hook: asks open and close, the newest Stop brings Claude's last words.
+    fn on_turn(&mut self, turn: &Turn) {
+        match &turn.what {
+            What::Asked(tool) => self.open_ask(turn, Wanted::Tool(tool.clone())),
+            What::FormAsked(message) => self.open_ask(turn, Wanted::Form(message.clone())),
+            What::ToolEnded(tool) => self.asks.tool_ended(turn.at, turn.lane.as_ref(), tool),
+            What::FormAnswered => self.asks.form_answered(turn.at),
+            What::Stopped(stop) => {
+                let newest = self
+                    .turns
+                    .deciding()
+                    .rfind(|t| matches!(t.what, What::Stopped(_)));
+                if turn.lane.is_none() && newest == Some(turn) {
+                    if stop.message.is_some() {
+                        self.last_message.clone_from(&stop.message);
+                    }
+                    self.wakes_at_ms = stop.wakes_at_ms;
+                    if stop.agents == 0 {
+                        self.subagents.clear();
+                    }
+                }
+            }
+            What::Prompted { .. }
+            | What::ToolStarted(_)
+            | What::CompactStarted
+            | What::CompactEnded
+            | What::Started
+            | What::PromptNoticed => {}
+        }
+    }
+
+    /// Keeps a request, unless what answers it came first or its spell is long over.
+    fn open_ask(&mut self, turn: &Turn, wanted: Wanted) {
+        let over = match &self.phase {
+            Phase::Unreported => false,
+            Phase::Resting(rest) => turn.at.boot + ASK_SKEW <= rest.ended,
+            Phase::Working(spell) => turn.at.boot + ASK_SKEW < spell.start.boot,
+            Phase::Closing(closing) => turn.at.boot + ASK_SKEW < closing.spell.start.boot,
+        };
+        let answered = self.turns.hooks().any(|t| {
+            t.at.boot >= turn.at.boot
+                && match &wanted {
+                    Wanted::Tool(tool) => {
+                        t.lane == turn.lane
+                            && t.what.result().is_some_and(|ended| {
+                                ended.name == tool.name && ended.input_digest == tool.input_digest
+                            })
+                    }
+                    Wanted::Form(_) => matches!(t.what, What::FormAnswered),
+                }
+        });
+        if !over && !answered {
+            self.asks.add(turn.at, turn.lane.clone(), wanted);
+        }
+    }
+
+    /// Conversation, transcript and directory as the payload has them.
+    fn locate(&mut self, ctx: &mut Ctx, hook: &Hook) {
+        let speaks_of_old = matches!(
+            hook.kind,
+            HookKind::SessionEnd { .. } | HookKind::Notified { .. }
+        );
+        if hook.agent_id.is_some() || speaks_of_old {
+            return;
+        }
+        if let Some(cwd) = &hook.cwd
+            && self.cwd.as_ref().is_none_or(|(at, _)| hook.at.boot >= *at)
+        {
+            self.cwd = Some((hook.at.boot, cwd.clone()));
+        }
+        let Some(conversation) = &hook.conversation else {
+            return;
+        };
+        if self.conversation.as_ref() == Some(conversation) {
+            if let Some(path) = &hook.transcript
+                && self.transcript.as_ref() != Some(path)
+            {
+                self.transcript = Some(path.clone());
+                ctx.effects.push(Effect::UseTranscript {
+                    agent: self.key.clone(),
+                    path: Some(path.clone()),
+                    conversation: Some(conversation.0.clone()),
+                });
+            }
+            return;
+        }
+        let starts = matches!(hook.kind, HookKind::SessionStart { .. });
+        let leads = self.conversation.is_none()
+            || hook.at.boot > self.conversation_at.boot && (starts || self.file.is_none());
+        if leads {
+            let first = self.conversation.is_none();
+            let kept = match &self.phase {
+                Phase::Resting(rest) if !first => Some(rest.clone()),
+                Phase::Resting(_) | Phase::Unreported | Phase::Working(_) | Phase::Closing(_) => {
+                    None
+                }
+            };
+            self.converse(ctx, hook.at, conversation.clone(), hook.transcript.clone());
+            // The SessionStart itself decides by rule 4, not the id it brings.
+            if let Some(rest) = kept {
+                self.phase = Phase::Resting(rest);
+            }
+        }
+    }
+}
+
+/// The first words of a prompt, as a title.
+fn shortened(text: &str) -> Arc<str> {
+    let line = text.trim().lines().next().unwrap_or_default();
+    match line.char_indices().nth(TITLE_CHARS) {
+        None => Arc::from(line),
+        Some((end, _)) => Arc::from(format!("{}…", line[..end].trim_end())),
+    }
+}

@@ -1,0 +1,310 @@
+//! What is shown and who is told: episodes, notifications, what is kept over a restart, what is watched
+//! (rule 6). Must never look at evidence.
+
+use super::*;
+
+impl Agent {
+    /// The rest that lies under the present phase.
+    fn under(&mut self) -> Option<&mut Rest> {
+        match &mut self.phase {
+            Phase::Unreported => None,
+            Phase::Resting(rest) => Some(rest),
+            Phase::Working(spell) => Some(&mut spell.before),
+            Phase::Closing(closing) => Some(&mut closing.spell.before),
+        }
+    }
+
+    /// A review that a spell hides is over as soon as the spell is more than a compaction (C01).
+    pub(super) fn take_back_hidden(&mut self, ctx: &mut Ctx) {
+        let spell = match &self.phase {
+            Phase::Unreported => return,
+            Phase::Resting(_) => None,
+            Phase::Working(spell) => Some(spell),
+            Phase::Closing(closing) => Some(&closing.spell),
+        };
+        let mere = match spell {
+            Some(spell) => self.mere_compaction(spell, self.clock),
+            // Hidden while resting: by a lead. Only a prompt's takes the review back.
+            None => self.prompt_lead(self.clock).is_none(),
+        };
+        if mere {
+            return;
+        }
+        let key = self.key.clone();
+        if let Some(rest) = self.under()
+            && let Some(episode) = &mut rest.episode
+            && episode.notified
+            && !episode.withdrawn
+        {
+            episode.withdrawn = true;
+            ctx.effects.push(Effect::Withdraw {
+                agent: key,
+                episode: episode.id,
+            });
+        }
+    }
+
+    /// An episode ends for good.
+    pub(super) fn drop_hidden(&mut self, ctx: &mut Ctx, episode: Option<Episode>) {
+        let Some(episode) = episode else { return };
+        if let Some(restored) = &mut self.restored
+            && restored.episode == Some(episode.id)
+        {
+            restored.episode = None;
+        }
+        if episode.notified && !episode.withdrawn {
+            ctx.effects.push(Effect::Withdraw {
+                agent: self.key.clone(),
+                episode: episode.id,
+            });
+        }
+    }
+
+    pub(super) fn show(&mut self, ctx: &mut Ctx, now: Stamp, target: Target) {
+        if target.stay == self.stay {
+            if target.badge != self.shown {
+                self.shown = target.badge;
+            }
+            return;
+        }
+        let ended = self.episode.take();
+        let old_stay = self.stay;
+        let mut ended_for_good = ended;
+        if target.stay == Stay::Busy
+            && let Some(rest) = self.under()
+            && let RestBadge::Review { serial, .. } = rest.badge
+            && old_stay == Stay::Review(serial)
+            && rest.episode.is_none()
+        {
+            rest.episode = ended;
+            ended_for_good = None;
+        }
+        self.drop_hidden(ctx, ended_for_good);
+        self.take_back_hidden(ctx);
+
+        self.episode = match target.stay {
+            Stay::Needs(_) | Stay::Review(_) => {
+                let hidden = if matches!(target.stay, Stay::Review(_)) {
+                    match &mut self.phase {
+                        Phase::Resting(rest) => rest.episode.take(),
+                        Phase::Closing(closing) => closing.spell.before.episode.take(),
+                        Phase::Unreported | Phase::Working(_) => None,
+                    }
+                } else {
+                    None
+                };
+                let restored = self
+                    .restored
+                    .as_ref()
+                    .filter(|p| target.since == p.since)
+                    .and_then(|p| p.episode);
+                Some(match (hidden, restored) {
+                    (Some(mut episode), _) => {
+                        episode.committed = now.boot;
+                        episode
+                    }
+                    (None, restored) => Episode {
+                        id: restored.unwrap_or_else(|| ctx.episode()),
+                        committed: now.boot,
+                        notified: restored.is_some(),
+                        withdrawn: false,
+                        silenced: false,
+                        quiet: target.quiet,
+                        silent: target.silent,
+                        told: None,
+                    },
+                })
+            }
+            Stay::None | Stay::Idle | Stay::Busy | Stay::Unknown => None,
+        };
+        self.stay = target.stay;
+        self.shown_since = target.since;
+        self.shown = target.badge;
+        let line = self.shown.as_ref().map_or("none", word);
+        self.note(ctx, now, Source::Verdict, line.to_owned());
+        if let Some(badge) = &self.shown {
+            ctx.effects.push(Effect::Persist {
+                agent: self.key.clone(),
+                badge: badge.clone(),
+                since: self.shown_since,
+                episode: self.episode.map(|e| e.id),
+            });
+        }
+    }
+
+    /// Whether somebody may be told of the present episode at all.
+    pub(super) fn tellable(&self) -> bool {
+        !self.stopped
+            && !self.headless()
+            && !self.nested()
+            && self.parked_job().is_none()
+            && match &self.phase {
+                Phase::Unreported | Phase::Resting(_) | Phase::Working(_) => true,
+                Phase::Closing(closing) => closing.question.is_some(),
+            }
+    }
+
+    pub(super) fn tell(&mut self, ctx: &mut Ctx, now: Stamp) {
+        if self.parked_job().is_some()
+            && let Some(episode) = &mut self.episode
+            && episode.notified
+            && !episode.withdrawn
+        {
+            // What is shown from now on is the job's.
+            episode.withdrawn = true;
+            ctx.effects.push(Effect::Withdraw {
+                agent: self.key.clone(),
+                episode: episode.id,
+            });
+        }
+        if !self.tellable() {
+            return;
+        }
+        let (Some(episode), Some(badge)) = (&mut self.episode, &self.shown) else {
+            return;
+        };
+        if episode.silenced || episode.quiet || episode.withdrawn {
+            return;
+        }
+        let ask = match badge {
+            Badge::NeedsInput(ask) => Some(ask.id),
+            Badge::Idle | Badge::Busy(_) | Badge::Review(_) | Badge::Unknown => None,
+        };
+        let silent = if !episode.notified {
+            if now.boot < episode.committed + DWELL {
+                return;
+            }
+            episode.silent
+        } else if ask.is_some() && episode.told.is_some() && episode.told != ask {
+            // Another ask in the same episode: the card changes, nobody is called again.
+            true
+        } else {
+            return;
+        };
+        episode.notified = true;
+        episode.told = ask;
+        ctx.effects.push(Effect::Notify {
+            agent: self.key.clone(),
+            episode: episode.id,
+            badge: badge.clone(),
+            silent,
+        });
+    }
+
+    pub(super) fn watch(&mut self, ctx: &mut Ctx) {
+        let transcript = match self.stay {
+            Stay::Busy | Stay::Needs(_) | Stay::Review(_) | Stay::Unknown => true,
+            // Without a status the transcript alone may tell of a turn.
+            Stay::None | Stay::Idle => {
+                self.left.is_none() && self.status.is_none() && self.stay == Stay::Idle
+            }
+        };
+        if transcript != self.watching {
+            self.watching = transcript;
+            ctx.effects.push(Effect::WatchTranscript {
+                agent: self.key.clone(),
+                on: transcript,
+            });
+        }
+        let cpu = self.key_seen.is_some()
+            && self.file.is_none()
+            && !self.hooks_heard
+            && self.startup.is_none()
+            && self.left.is_none();
+        if cpu != self.watching_cpu {
+            self.watching_cpu = cpu;
+            ctx.effects.push(Effect::WatchCpu {
+                agent: self.key.clone(),
+                on: cpu,
+            });
+        }
+    }
+
+    /// The person has read the end of the answer, or put a review away.
+    pub(crate) fn on_seen(&mut self, ctx: &mut Ctx, now: Stamp, episode: EpisodeId) {
+        if self.episode.is_none_or(|e| e.id != episode) || !matches!(self.stay, Stay::Review(_)) {
+            return;
+        }
+        self.note(ctx, now, Source::Person, "read".into());
+        let error = match &self.shown {
+            Some(Badge::Review(outcome)) => outcome.error.clone(),
+            Some(Badge::Idle | Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Unknown) | None => {
+                None
+            }
+        };
+        self.last_error.clone_from(&error);
+        match &mut self.phase {
+            Phase::Resting(rest) => {
+                rest.badge = RestBadge::Idle {
+                    label: error.map(|e| Arc::from(format!("failed: {e}"))),
+                };
+                rest.since = now;
+                rest.late = None;
+                rest.by_transcript = false;
+            }
+            Phase::Closing(closing) => {
+                closing.spell.before.badge = RestBadge::Idle { label: None };
+                closing.spell.before.since = now;
+            }
+            Phase::Unreported => {
+                // What was said so far is dealt with: the replay begins anew from here.
+                self.restored = Some(Persisted {
+                    badge: Badge::Idle,
+                    since: now,
+                    episode: None,
+                    tab: None,
+                });
+                self.restored_reading = Reading::Answered { ok: true };
+            }
+            Phase::Working(_) => {}
+        }
+    }
+
+    pub(crate) fn on_dismissed(&mut self, ctx: &mut Ctx, now: Stamp, id: EpisodeId) {
+        if self.episode.is_none_or(|e| e.id != id) {
+            return;
+        }
+        if matches!(self.stay, Stay::Review(_)) {
+            self.on_seen(ctx, now, id);
+            return;
+        }
+        let key = self.key.clone();
+        if let Some(episode) = &mut self.episode
+            && !episode.silenced
+        {
+            episode.silenced = true;
+            if episode.notified && !episode.withdrawn {
+                episode.withdrawn = true;
+                ctx.effects.push(Effect::Withdraw {
+                    agent: key,
+                    episode: id,
+                });
+            }
+            self.note(ctx, now, Source::Person, "not now".into());
+        }
+    }
+
+    /// The process is gone: nothing of it is shown any more.
+    pub(crate) fn on_died(&mut self, ctx: &mut Ctx, now: Stamp) {
+        self.note(ctx, now, Source::Process, "ended".into());
+        let episode = self.episode.take();
+        self.drop_hidden(ctx, episode);
+        let hidden = self.under().and_then(|rest| rest.episode.take());
+        self.drop_hidden(ctx, hidden);
+        if self.watching {
+            ctx.effects.push(Effect::WatchTranscript {
+                agent: self.key.clone(),
+                on: false,
+            });
+        }
+        if self.watching_cpu {
+            ctx.effects.push(Effect::WatchCpu {
+                agent: self.key.clone(),
+                on: false,
+            });
+        }
+        ctx.effects.push(Effect::Forget {
+            agent: self.key.clone(),
+        });
+    }
+}
