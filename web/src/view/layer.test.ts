@@ -1,0 +1,44 @@
+// Which keys are ours: few, and never one that an input method or a shell needs.
+
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+type Press = Partial<Pick<KeyboardEvent, "code" | "altKey" | "ctrlKey" | "metaKey" | "shiftKey" | "isComposing" | "keyCode">> & { altGraph?: boolean };
+const press = ({ altGraph = false, ...change }: Press) =>
+  ({ code: "", altKey: false, ctrlKey: false, metaKey: false, shiftKey: false, isComposing: false, keyCode: 0, getModifierState: () => altGraph, ...change }) as unknown as KeyboardEvent;
+
+async function on(platform: string) {
+  vi.stubGlobal("navigator", { platform });
+  return (await import("./layer.ts")).layerKey;
+}
+beforeEach(() => vi.resetModules());
+afterEach(() => vi.unstubAllGlobals());
+
+test("the Alt layer, and F6", async () => {
+  const key = await on("Linux x86_64");
+  expect(key(press({ code: "KeyJ", altKey: true }))).toBe("next");
+  expect(key(press({ code: "F6" }))).toBe("next-region");
+  expect(key(press({ code: "F6", shiftKey: true }))).toBe("previous-region");
+  expect(key(press({ code: "Digit0", altKey: true }))).toBe("sidebar");
+});
+
+test("everything else is the terminal's", async () => {
+  const key = await on("Linux x86_64");
+  for (const code of ["KeyB", "KeyF", "KeyM", "KeyO", "KeyP", "KeyT", "KeyV", "KeyY", "KeyD", "Digit1", "ArrowLeft"]) expect(key(press({ code, altKey: true }))).toBeNull();
+  for (const code of ["KeyJ", "KeyN", "KeyW", "KeyK", "KeyT"]) expect(key(press({ code, ctrlKey: true }))).toBeNull();
+  expect(key(press({ code: "KeyJ" }))).toBeNull();
+});
+
+test("never inside an input method, never with AltGr", async () => {
+  const key = await on("Linux x86_64");
+  expect(key(press({ code: "KeyJ", altKey: true, isComposing: true }))).toBeNull();
+  expect(key(press({ code: "F6", keyCode: 229 }))).toBeNull();
+  expect(key(press({ code: "KeyJ", altKey: true, altGraph: true }))).toBeNull();
+});
+
+test("on macOS Alt writes letters, so it is Cmd", async () => {
+  const key = await on("MacIntel");
+  expect(key(press({ code: "KeyJ", altKey: true }))).toBeNull();
+  expect(key(press({ code: "KeyJ", metaKey: true }))).toBe("next");
+  expect(key(press({ code: "KeyN", metaKey: true }))).toBeNull();
+  expect(key(press({ code: "KeyN", metaKey: true, ctrlKey: true }))).toBe("new-tab");
+});
