@@ -91,7 +91,6 @@ export class Lab {
   #fake = null;
   #server = null;
   #browsers = [];
-  #sockets = new Set();
   #port = "0";
 
   async #begin() {
@@ -148,7 +147,6 @@ export class Lab {
   /** A new tab, made by the command line. */
   async tab(kind, project = 0) {
     const made = JSON.parse(await this.cli("tab", "create", "-t", kind, "--cwd", this.projects[project], "--json"));
-    this.#sockets.add(made.tmux.socket);
     return { id: made.tab, ...made.tmux };
   }
 
@@ -177,10 +175,7 @@ export class Lab {
   async stop() {
     for (const browser of this.#browsers) await browser.close();
     if (this.#server !== null) await end(this.#server);
-    for (const socket of this.#sockets) {
-      // The tmux server may have ended with its last session.
-      await run("tmux", ["-S", socket, "kill-server"]).catch(() => undefined);
-    }
+    // It ends whatever still lives in the home, and removes it.
     if (this.#fake !== null && this.#fake.exitCode === null) {
       const ended = new Promise((resolve) => this.#fake.once("exit", resolve));
       this.#fake.stdin.end();

@@ -6,10 +6,17 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::clock::until;
+
+/// How long processes are given to end before they are asked more firmly.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Made up. Claude asks about a key unless its last 20 characters are approved in `.claude.json`.
 const KEY: &str = "sk-ant-dummy-lab-0000000000000000000000000000-labkey00";
@@ -18,7 +25,7 @@ const KEY: &str = "sk-ant-dummy-lab-0000000000000000000000000000-labkey00";
 pub const CLAUDE_VERSION: &str = "2.1.332";
 
 /// Directories that are trusted from the start; one for each tab that a test may want.
-const PROJECTS: usize = 6;
+const PROJECTS: usize = 12;
 
 /// As Debian's: puts `~/.local/bin` in front, which a login shell does after anything that we could set before it.
 const PROFILE: &str = r#"# ~/.profile: executed by the command interpreter for login shells.
@@ -102,6 +109,20 @@ impl Home {
         write_json(&dir.join(".claude/settings.json"), &settings)
     }
 
+    /// Every process that lives in this home: it stands in their environment, and in no other's.
+    pub fn processes(&self) -> Vec<Pid> {
+        let wanted = format!("HOME={}", self.dir().display());
+        let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let ours = |pid: &i32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment
+                .split(|byte| *byte == 0)
+                .any(|entry| entry == wanted.as_bytes())
+        };
+        pids.filter(ours).filter_map(Pid::from_raw).collect()
+    }
+
     /// Everything lives under it.
     pub fn root(&self) -> &Path {
         self.root.path()
@@ -144,6 +165,22 @@ impl Home {
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
+    }
+}
+
+impl Drop for Home {
+    /// Ends what still lives in the home: tabs outlive their server, and a process that writes its last words
+    /// would put files back while they are removed.
+    fn drop(&mut self) {
+        for signal in [Signal::TERM, Signal::HUP, Signal::KILL] {
+            for pid in self.processes() {
+                // It fails only for one that has just ended.
+                kill_process(pid, signal).ok();
+            }
+            if until(GRACE, || self.processes().is_empty().then_some(())).is_some() {
+                return;
+            }
+        }
     }
 }
 

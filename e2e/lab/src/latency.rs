@@ -53,12 +53,14 @@ impl Ledger {
     pub fn record(&mut self, measure: &str, deadline_ms: f64, from_ns: i64, to_ns: i64) -> bool {
         // Nanoseconds of a test fit into a float's 53 bits.
         let ms = (to_ns - from_ns) as f64 / 1e6;
-        self.measures
-            .entry(measure.to_owned())
-            .or_insert((deadline_ms, Vec::new()))
-            .1
-            .push(ms);
+        self.add(measure, deadline_ms, ms);
         ms <= 5.0 * deadline_ms
+    }
+
+    /// Takes a number down that is no span between two stamps.
+    pub fn add(&mut self, measure: &str, deadline: f64, value: f64) {
+        let runs = self.measures.entry(measure.to_owned());
+        runs.or_insert((deadline, Vec::new())).1.push(value);
     }
 
     /// One line per measure of this test.
@@ -86,12 +88,18 @@ impl Ledger {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
             Err(_) => Book::default(),
         };
+        for measure in book.measures.values_mut() {
+            measure.tests.remove(&self.test);
+        }
         for (name, (deadline_ms, runs)) in &self.measures {
             let measure = book.measures.entry(name.clone()).or_default();
             measure.deadline_ms = *deadline_ms;
             measure.tests.insert(self.test.clone(), runs.clone());
+        }
+        for measure in book.measures.values_mut() {
             measure.sum_up();
         }
+        book.measures.retain(|_, measure| measure.count > 0);
         fs::write(&path, serde_json::to_vec_pretty(&book)?)
             .with_context(|| format!("write {}", path.display()))?;
         fs::write(dir.join("latency.txt"), table(&book))?;

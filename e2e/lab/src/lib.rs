@@ -9,7 +9,6 @@
     clippy::disallowed_methods,
     reason = "it measures, and starts the programs under test"
 )]
-
 pub mod script;
 
 pub mod fake;

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
@@ -22,7 +22,7 @@ use crate::fake::Fake;
 use crate::home::{Home, claude_binary};
 use crate::latency::Ledger;
 use crate::sessions::{Sessions, Write};
-use crate::tmux::{self, Pane};
+use crate::tmux::Pane;
 
 /// For everything that has no deadline of its own: far above what a loaded machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -38,6 +38,9 @@ pub const SILENT_END_MS: f64 = 1000.0;
 
 /// From a process's death to our line.
 pub const DEATH_MS: f64 = 1000.0;
+
+/// From the start of the server to its first answer.
+pub const START_MS: f64 = 300.0;
 
 /// From Enter to busy.
 pub const ENTER_MS: f64 = 200.0;
@@ -64,7 +67,6 @@ impl TabKind {
 pub struct Lab {
     badges: Option<Badges>,
     server: Mutex<Option<Child>>,
-    tmux_socket: OnceLock<PathBuf>,
     sessions: Sessions,
     fake: Fake,
     ledger: Mutex<Ledger>,
@@ -83,7 +85,6 @@ impl Lab {
         let mut lab = Self {
             badges: None,
             server: Mutex::default(),
-            tmux_socket: OnceLock::new(),
             sessions,
             fake,
             ledger: Mutex::new(Ledger::new(test)),
@@ -103,6 +104,7 @@ impl Lab {
     pub fn serve(&self) -> anyhow::Result<()> {
         let log = self.home.root().join("serve.log");
         let output = File::options().create(true).append(true).open(&log)?;
+        let from_ns = wall_ns();
         let child = self
             .command(&["serve", "--port", "0"])
             .stdin(Stdio::null())
@@ -118,7 +120,10 @@ impl Lab {
             Err(_) => None,
         });
         match ready {
-            Some(Ok(())) => Ok(()),
+            Some(Ok(())) => {
+                self.note("start to first answer", START_MS, from_ns, wall_ns());
+                Ok(())
+            }
             Some(Err(status)) => bail!(
                 "purplemux serve ended with {status}:\n{}",
                 self.server_log()
@@ -182,11 +187,10 @@ impl Lab {
         else {
             bail!("tab create --json printed {printed}");
         };
-        let socket = self.tmux_socket.get_or_init(|| PathBuf::from(socket));
         Ok(Tab {
             lab: self,
             id: id.to_owned(),
-            pane: Pane::new(socket, session),
+            pane: Pane::new(Path::new(socket), session),
             dir,
             seen: 0,
             shown: None,
@@ -223,17 +227,30 @@ impl Lab {
         from_ns: i64,
         to_ns: i64,
     ) -> anyhow::Result<()> {
-        let within = self
-            .ledger
-            .lock()
-            .expect("no holder of the ledger panics")
-            .record(measure, deadline_ms, from_ns, to_ns);
+        let within = self.note(measure, deadline_ms, from_ns, to_ns);
         let took = (to_ns - from_ns) / 1_000_000;
         ensure!(
             within,
             "{measure} took {took} ms, more than five times {deadline_ms} ms"
         );
         Ok(())
+    }
+
+    /// Takes a latency down; whether it is within five times its deadline.
+    pub fn note(&self, measure: &str, deadline_ms: f64, from_ns: i64, to_ns: i64) -> bool {
+        let mut ledger = self.ledger.lock().expect("no holder of the ledger panics");
+        ledger.record(measure, deadline_ms, from_ns, to_ns)
+    }
+
+    /// Takes down a number that is no span between two stamps.
+    pub fn note_ms(&self, measure: &str, deadline: f64, value: f64) {
+        let mut ledger = self.ledger.lock().expect("no holder of the ledger panics");
+        ledger.add(measure, deadline, value);
+    }
+
+    /// The server's process.
+    pub fn server_pid(&self) -> Option<u32> {
+        self.server().as_ref().map(Child::id)
     }
 
     fn badges(&self) -> &Badges {
@@ -251,13 +268,6 @@ impl Drop for Lab {
         if let Some(mut server) = self.server().take() {
             end(&mut server);
         }
-        if let Some(socket) = self.tmux_socket.get() {
-            // It may have ended with its last session.
-            drop(tmux::run(socket, &["kill-server"]));
-        }
-        for pid in self.sessions.pids() {
-            end_claude(pid, &self.home.dir());
-        }
         if std::thread::panicking() {
             eprintln!("the server said:\n{}", self.server_log());
         }
@@ -271,22 +281,6 @@ fn end(child: &mut Child) {
     if until(GRACE, || child.try_wait().ok().flatten()).is_none() {
         drop(child.kill());
         drop(child.wait());
-    }
-}
-
-/// Waits for a Claude of this home to end with its terminal, and kills it when it does not.
-fn end_claude(pid: u32, home: &Path) {
-    let ours = || {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let wanted = format!("HOME={}", home.display());
-        environment
-            .split(|byte| *byte == 0)
-            .any(|entry| entry == wanted.as_bytes())
-    };
-    if until(GRACE, || (!ours()).then_some(())).is_none()
-        && let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw)
-    {
-        kill_process(pid, Signal::KILL).ok();
     }
 }
 
@@ -356,8 +350,10 @@ impl Tab<'_> {
     pub fn prompt(&mut self, line: &str) -> anyhow::Result<()> {
         let at_ns = self.enter(line)?;
         let shown = self.expect(&["busy"])?;
+        // Most of it is Claude's own time, so it is taken down and never a fault of ours.
         self.lab
-            .latency("Enter to busy shown", ENTER_MS, at_ns, shown[0].at_ns)
+            .note("Enter to busy shown", ENTER_MS, at_ns, shown[0].at_ns);
+        Ok(())
     }
 
     /// Presses keys; returns when, unix ns.
@@ -396,14 +392,19 @@ impl Tab<'_> {
         self.ready()
     }
 
+    /// Clears a shell's screen and line, whatever is left on them of the program before.
+    pub fn fresh_shell(&self) -> anyhow::Result<()> {
+        let fresh = || matches!(self.screen().trim(), "lab$" | "lab#");
+        self.pane
+            .press_until(&["C-u", "C-l"], "a fresh shell", fresh)
+            .map(drop)
+    }
+
     /// Waits for the shell's prompt, which the lab's own start-up file sets.
     pub fn shell_ready(&self) -> anyhow::Result<()> {
         let prompt = |screen: &str| {
-            screen
-                .trim_end()
-                .lines()
-                .last()
-                .is_some_and(|line| line.trim_end() == "lab$" || line.trim_end() == "lab#")
+            let last = screen.trim_end().lines().last().unwrap_or_default();
+            matches!(last.trim_end(), "lab$" | "lab#")
         };
         self.pane
             .wait("the shell's prompt", PATIENCE, prompt)

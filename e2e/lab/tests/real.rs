@@ -234,7 +234,7 @@ fn q06_a_plan_is_a_plan() -> Result<()> {
     tab.start_claude("claude --permission-mode plan")?;
     tab.prompt("plan ;; say done")?;
     tab.expect(&["needs-input(plan)"])?;
-    let shown = "Would you like to proceed?";
+    let shown = "Exit plan mode?";
     let at_ns = tab.answer("Escape", shown)?;
     let lines = tab.expect(&["idle"])?;
     lab.latency(
@@ -315,11 +315,9 @@ fn i01_an_interrupted_answer_is_idle() -> Result<()> {
     let mut tab = lab.tab(TabKind::Claude)?;
     tab.ready()?;
     for (word, key) in [("alpha", "Escape"), ("omega", "C-c")] {
-        tab.prompt(&format!(
-            "slow 30 start{word} {}",
-            format!("{word} ").repeat(60)
-        ))?;
-        tab.pane.wait_for(&format!("● start{word}"), PATIENCE)?;
+        tab.prompt(&format!("slow 30 {}", format!("{word} ").repeat(60)))?;
+        // The spinner counts the tokens that have come; the text itself is drawn late.
+        tab.pane.wait_for("↓", PATIENCE)?;
         silent_end(&lab, &mut tab, &[key], "idle")?;
         let item = tab.wait_item("that it was interrupted", |item| {
             item["detail"]["label"] == "interrupted"
@@ -397,8 +395,7 @@ fn d03_a_killed_claude_is_gone_and_the_next_one_is_itself() -> Result<()> {
     );
     tab.stays(QUIET)?;
 
-    tab.pane.keys(&["C-c"])?;
-    tab.enter("reset")?;
+    tab.fresh_shell()?;
     tab.start_claude("claude")?;
     ensure!(tab.agent()? != first, "another process");
     tab.prompt("say new")?;
@@ -432,8 +429,8 @@ fn k09_the_person_s_own_settings_hold_too() -> Result<()> {
     tab.stays(Duration::ZERO)?;
 
     for argument in ["x.json".to_owned(), format!("'{written}'")] {
-        tab.shell_ready()?;
-        tab.enter(&format!("clear; claude --settings {argument}"))?;
+        tab.fresh_shell()?;
+        tab.enter(&format!("claude --settings {argument}"))?;
         tab.ready()?;
         let merged = merged_left();
         ensure!(!merged.is_empty(), "one merged file replaces both");
@@ -465,9 +462,9 @@ fn k09_the_person_s_own_settings_hold_too() -> Result<()> {
     );
 
     // What can't be parsed is passed on untouched: Claude itself says what is wrong with it.
-    tab.shell_ready()?;
+    tab.fresh_shell()?;
     fs::write(tab.dir.join("broken.json"), "{")?;
-    tab.enter("clear; claude --settings broken.json")?;
+    tab.enter("claude --settings broken.json")?;
     tab.pane
         .wait("Claude's own complaint", PATIENCE, |screen| {
             screen.to_lowercase().contains("settings")
@@ -494,8 +491,7 @@ fn k10_a_typed_claude_has_our_hooks_after_the_person_s_own_start_up_files() -> R
     tab.enter("/exit")?;
     tab.expect_unmeasured(&["none"])?;
 
-    tab.pane.keys(&["C-l"])?;
-    tab.shell_ready()?;
+    tab.fresh_shell()?;
     tab.enter("alias claude='claude --permission-mode manual'")?;
     tab.start_claude("claude")?;
     tab.prompt("say aliased")?;

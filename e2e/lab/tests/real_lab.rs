@@ -7,7 +7,6 @@
     reason = "a test fails by panicking, in its helpers too, and starts what it tests"
 )]
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -16,14 +15,14 @@ use purplemux_lab::fake::Fake;
 use purplemux_lab::home::Home;
 use purplemux_lab::product::{PATIENCE, claude_is_ready};
 use purplemux_lab::sessions::{Sessions, Write};
-use purplemux_lab::tmux::{self, Pane};
+use purplemux_lab::tmux::Pane;
 
-/// A tmux server of its own with one login shell in it, ended when dropped.
+/// A tmux server of its own with one login shell in it.
 struct Bare {
-    socket: PathBuf,
     pane: Pane,
     sessions: Sessions,
     fake: Fake,
+    /// Ends all of it when dropped.
     _home: Home,
 }
 
@@ -58,7 +57,6 @@ impl Bare {
         assert!(started.success());
         let pane = Pane::new(&socket, "lab");
         Self {
-            socket,
             pane,
             sessions,
             fake,
@@ -99,21 +97,6 @@ impl Bare {
             self.story(),
             self.pane.screen().unwrap()
         );
-    }
-}
-
-impl Drop for Bare {
-    fn drop(&mut self) {
-        tmux::run(&self.socket, &["kill-server"]).ok();
-        let gone = |pid: &u32| {
-            until(Duration::from_secs(5), || {
-                (!PathBuf::from(format!("/proc/{pid}")).exists()).then_some(())
-            })
-            .is_some()
-        };
-        if !self.sessions.pids().iter().all(gone) && !std::thread::panicking() {
-            panic!("Claude outlives its terminal");
-        }
     }
 }
 
