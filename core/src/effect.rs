@@ -21,7 +21,8 @@ pub enum Effect {
     },
     /// Report `ProcessQuiet` once a second while `on` (start-up dialogs, D06).
     WatchCpu { agent: AgentKey, on: bool },
-    /// Tell the person: an episode has held for the dwell of rule 6. `silent`: update without sound.
+    /// Tell the person: an episode has held for the dwell of rule 6. `silent`: update without sound, for a turn
+    /// nobody typed or another ask in an episode that was told before. At most one is not silent per episode.
     Notify {
         agent: AgentKey,
         episode: EpisodeId,

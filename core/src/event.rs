@@ -55,7 +55,7 @@ pub enum Event {
     // The person.
     /// The end of the answer was really seen (2 s, visible, focused).
     Seen { agent: AgentKey, episode: EpisodeId },
-    /// Dismissed by hand; `not_now` keeps a needs-input badge and only silences it.
+    /// Put away by hand: a review counts as read; a needs-input badge stays and is only silenced.
     Dismissed { agent: AgentKey, episode: EpisodeId },
 
     // tmux and layout.

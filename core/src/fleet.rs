@@ -4,7 +4,7 @@
 //! concerns and what several agents of one tab amount to. Must never ask for the time: whoever calls says
 //! when it is.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -401,12 +401,9 @@ impl Fleet {
                 self.heard_set.remove(&old);
             }
         }
-        if hook.agent.as_ref().is_some_and(|a| self.dead.contains(a)) {
-            return;
-        }
         if self.owner(&hook).is_some() {
             self.give(now, &hook);
-        } else {
+        } else if !hook.agent.as_ref().is_some_and(|a| self.dead.contains(a)) {
             self.keep(now, Event::HookFired { hook });
         }
     }
@@ -440,10 +437,10 @@ impl Fleet {
         if hook.job {
             return None;
         }
-        let in_pane = hook
-            .pane
-            .as_ref()
-            .and_then(|pane| self.first_in(|a| a.process.pane.as_ref() == Some(pane)))?;
+        let in_pane = hook.pane.as_ref().and_then(|pane| {
+            let agents = self.agents.values();
+            first_of(agents.filter(|a| a.process.pane.as_ref() == Some(pane)))
+        })?;
         let fits = match (&hook.conversation, &in_pane.conversation) {
             (None, _) | (Some(_), None) => true,
             (Some(_), Some(_)) => match &hook.kind {
@@ -485,14 +482,13 @@ impl Fleet {
             }
         }
     }
+}
 
-    /// Of several agents the one that stands for them: in front, alive, the eldest.
-    fn first_in(&self, which: impl Fn(&Agent) -> bool) -> Option<&Agent> {
-        self.agents
-            .values()
-            .filter(|a| which(a) && !a.hidden() && !a.nested())
-            .min_by_key(|a| (a.has_left(), a.stopped, a.key.start, a.key.pid))
-    }
+/// Of several agents the one that stands for them: in front, alive, the eldest.
+fn first_of<'a>(agents: impl Iterator<Item = &'a Agent>) -> Option<&'a Agent> {
+    agents
+        .filter(|a| !a.hidden() && !a.nested())
+        .min_by_key(|a| (a.has_left(), a.stopped, a.key.start, a.key.pid))
 }
 
 // ---- sessions that go on elsewhere -------------------------------------------------------------------
@@ -598,15 +594,27 @@ impl Fleet {
     /// tab), the eldest first.
     #[must_use]
     pub fn items(&self) -> Vec<Item> {
+        let mut in_session: HashMap<&str, Vec<&Agent>> = HashMap::new();
+        for agent in self.agents.values() {
+            if let Some(session) = self.session_of(agent) {
+                in_session.entry(session).or_default().push(agent);
+            }
+        }
+        let mut panes: HashMap<&str, &PaneFacts> = HashMap::new();
+        for pane in self.panes.values() {
+            panes.entry(&*pane.session).or_insert(pane);
+        }
+
         let mut items = Vec::new();
         let mut shown: HashSet<&AgentKey> = HashSet::new();
+        let mut places: HashMap<&str, (&WorkspaceFacts, &TabFacts)> = HashMap::new();
         for workspace in &self.workspaces {
             for tab in &workspace.tabs {
-                let first = self.first_in(|a| self.tab_of(a) == Some(tab));
-                if let Some(agent) = first {
-                    shown.insert(&agent.key);
-                }
-                items.push(self.tab_item(workspace, tab, first));
+                let session = tab.id.as_str();
+                let first = first_of(in_session.get(session).into_iter().flatten().copied());
+                shown.extend(first.map(|agent| &agent.key));
+                places.insert(session, (workspace, tab));
+                items.push(self.tab_item(workspace, tab, panes.get(session).copied(), first));
             }
         }
         let mut others: Vec<&Agent> = self
@@ -616,15 +624,10 @@ impl Fleet {
             .collect();
         others.sort_by_key(|a| (a.key.start, a.key.pid));
         for agent in others {
-            let tab = self.tab_of(agent);
-            let workspace = tab.and_then(|tab| {
-                self.workspaces
-                    .iter()
-                    .find(|w| w.tabs.iter().any(|t| t.id == tab.id))
-            });
+            let place = self.session_of(agent).and_then(|s| places.get(s));
             let mut item = self.agent_item(agent);
-            item.tab = tab.map(|t| t.id.clone());
-            item.workspace = workspace.map(|w| w.id.clone());
+            item.tab = place.map(|(_, tab)| tab.id.clone());
+            item.workspace = place.map(|(workspace, _)| workspace.id.clone());
             items.push(item);
         }
         items
@@ -661,16 +664,19 @@ impl Fleet {
             && self.pane_of(&agent.key).is_none()
     }
 
-    fn tab_of(&self, agent: &Agent) -> Option<&TabFacts> {
+    /// The tmux session its pane is in now; a tab's id if it is one of ours.
+    fn session_of(&self, agent: &Agent) -> Option<&str> {
         let pane = self.panes.get(agent.process.pane.as_ref()?)?;
-        self.workspaces
-            .iter()
-            .flat_map(|w| &w.tabs)
-            .find(|t| t.id.as_str() == &*pane.session)
+        Some(&*pane.session)
     }
 
-    fn tab_item(&self, workspace: &WorkspaceFacts, tab: &TabFacts, agent: Option<&Agent>) -> Item {
-        let pane = self.panes.values().find(|p| *p.session == *tab.id.as_str());
+    fn tab_item(
+        &self,
+        workspace: &WorkspaceFacts,
+        tab: &TabFacts,
+        pane: Option<&PaneFacts>,
+        agent: Option<&Agent>,
+    ) -> Item {
         let mut item = match agent {
             Some(agent) => self.agent_item(agent),
             None => Item {

@@ -1,6 +1,6 @@
 //! One agent's arbiter: takes in what the witnesses say about it and keeps the one badge that follows.
 //!
-//! Every `on_…` only writes evidence down; [`Agent::settle`] alone concludes. Must never look at another
+//! Every `on_…` writes evidence down, [`Agent::settle`] alone concludes and shows. Must never look at another
 //! agent: what several of them amount to is the fleet's business.
 
 mod heard;
@@ -349,7 +349,6 @@ pub(crate) struct Agent {
     pub title: Option<Arc<str>>,
     pub first_prompt: Option<(Time, Arc<str>)>,
     pub context_tokens: Option<u64>,
-    last_error: Option<Arc<str>>,
     wakes_at_ms: Option<i64>,
     restored: Option<Persisted>,
     restored_reading: Reading,
@@ -419,7 +418,6 @@ impl Agent {
             title: None,
             first_prompt: None,
             context_tokens: None,
-            last_error: None,
             wakes_at_ms: None,
             restored: None,
             restored_reading: Reading::NotAsked,

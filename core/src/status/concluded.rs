@@ -501,7 +501,6 @@ impl Agent {
                 stop,
                 by_transcript,
             } => {
-                self.last_error.clone_from(&stop.error);
                 self.serial += 1;
                 rest.badge = RestBadge::Review {
                     serial: self.serial,
@@ -523,9 +522,10 @@ impl Agent {
                 }
             }
         }
-        if !matches!(close_kind(&rest, &spell.before), Kept::Same) {
-            let hidden = spell.before.episode.take();
-            self.drop_hidden(ctx, hidden);
+        if let Some(hidden) = spell.before.episode.take()
+            && rest.episode.is_none()
+        {
+            self.drop_hidden(ctx, Some(hidden));
         }
         let idle_at = *idle_at;
         self.asks.forget(idle_at.boot);
@@ -680,19 +680,5 @@ impl Agent {
                 wanting: true,
             },
         }
-    }
-}
-
-/// Whether what rests now is what rested before the spell.
-enum Kept {
-    Same,
-    Other,
-}
-
-fn close_kind(rest: &Rest, before: &Rest) -> Kept {
-    if rest.episode.is_some() && rest.episode.map(|e| e.id) == before.episode.map(|e| e.id) {
-        Kept::Same
-    } else {
-        Kept::Other
     }
 }

@@ -64,6 +64,10 @@ impl Agent {
         if target.stay == self.stay {
             if target.badge != self.shown {
                 self.shown = target.badge;
+                // Another ask, another outcome: worth keeping. What a busy agent does is not.
+                if self.episode.is_some() {
+                    self.persist(ctx);
+                }
             }
             return;
         }
@@ -122,6 +126,10 @@ impl Agent {
         self.shown = target.badge;
         let line = self.shown.as_ref().map_or("none", word);
         self.note(ctx, now, Source::Verdict, line.to_owned());
+        self.persist(ctx);
+    }
+
+    fn persist(&self, ctx: &mut Ctx) {
         if let Some(badge) = &self.shown {
             ctx.effects.push(Effect::Persist {
                 agent: self.key.clone(),
@@ -194,9 +202,9 @@ impl Agent {
     pub(super) fn watch(&mut self, ctx: &mut Ctx) {
         let transcript = match self.stay {
             Stay::Busy | Stay::Needs(_) | Stay::Review(_) | Stay::Unknown => true,
-            // Without a status the transcript alone may tell of a turn.
+            // Without status and hooks the transcript alone may tell of a turn.
             Stay::None | Stay::Idle => {
-                self.left.is_none() && self.status.is_none() && self.stay == Stay::Idle
+                self.stay == Stay::Idle && self.status.is_none() && !self.hooks_heard
             }
         };
         if transcript != self.watching {
@@ -232,7 +240,6 @@ impl Agent {
                 None
             }
         };
-        self.last_error.clone_from(&error);
         match &mut self.phase {
             Phase::Resting(rest) => {
                 rest.badge = RestBadge::Idle {
