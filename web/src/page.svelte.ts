@@ -143,6 +143,14 @@ class Page {
     if (this.next !== null) this.open(this.next.id);
   }
 
+  /** The tab after (1) or before (-1) the one on screen, in its workspace, around the end. */
+  openBeside(step: 1 | -1): void {
+    const tabs = this.workspace?.tabs ?? [];
+    const at = tabs.indexOf(this.currentId ?? "");
+    const to = tabs[at === -1 ? 0 : (at + step + tabs.length) % tabs.length];
+    if (to !== undefined) this.open(to);
+  }
+
   async create(type: api.TabType): Promise<void> {
     await this.#try(settings.say("said.newFailed"), async () => {
       const tab = await api.createTab(type, this.workspace?.id ?? null);

@@ -22,6 +22,8 @@ const CLIPBOARD_BYTES_MAX = 1 << 20;
 export type ScreenOptions = {
   host: HTMLElement;
   fontPx: number;
+  /** What a typed text becomes, for a key that is held on the page (a phone's Ctrl). */
+  typed: (text: string) => string;
   /** Bytes for the program: keys, mouse, focus, pastes. */
   input: (bytes: Uint8Array) => void;
   resized: (cols: number, rows: number) => void;
@@ -164,7 +166,7 @@ export class Screen {
 
   #listenToPerson(): void {
     const encoder = new TextEncoder();
-    this.term.onData((text) => this.#options.input(encoder.encode(text)));
+    this.term.onData((text) => this.#options.input(encoder.encode(this.#options.typed(text))));
     this.term.onBinary((text) => this.#options.input(Uint8Array.from(text, (char) => char.charCodeAt(0) & 255)));
     this.term.attachCustomKeyEventHandler((event) => this.#keep(event));
 
@@ -176,6 +178,32 @@ export class Screen {
     };
     this.#options.host.addEventListener("paste", paste, { capture: true });
     this.#ends.push(() => this.#options.host.removeEventListener("paste", paste, { capture: true }));
+    this.#wheelByTouch();
+  }
+
+  /** A finger drawn over the terminal turns the wheel, line by line; the program (or tmux) scrolls. */
+  #wheelByTouch(): void {
+    const { host } = this.#options;
+    let y = 0;
+    const start = (event: TouchEvent) => (y = event.touches[0]?.clientY ?? 0);
+    const move = (event: TouchEvent) => {
+      const touch = event.touches[0];
+      if (touch === undefined || event.touches.length > 1) return;
+      const line = host.clientHeight / this.term.rows;
+      const lines = Math.trunc((y - touch.clientY) / line);
+      y -= lines * line;
+      for (let n = 0; n < Math.abs(lines); n += 1) {
+        const { clientX, clientY } = touch;
+        const wheel = { deltaY: Math.sign(lines), deltaMode: WheelEvent.DOM_DELTA_LINE, clientX, clientY, bubbles: true, cancelable: true };
+        this.term.element?.querySelector(".xterm-screen")?.dispatchEvent(new WheelEvent("wheel", wheel));
+      }
+    };
+    host.addEventListener("touchstart", start, { passive: true });
+    host.addEventListener("touchmove", move, { passive: true });
+    this.#ends.push(() => {
+      host.removeEventListener("touchstart", start);
+      host.removeEventListener("touchmove", move);
+    });
   }
 
   /** False for a key that the terminal must not take. */

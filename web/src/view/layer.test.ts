@@ -19,6 +19,8 @@ test("the Alt layer, and F6", async () => {
   expect(key(press({ code: "F6" }))).toBe("next-region");
   expect(key(press({ code: "F6", shiftKey: true }))).toBe("previous-region");
   expect(key(press({ code: "Digit0", altKey: true }))).toBe("sidebar");
+  expect(key(press({ code: "BracketLeft", altKey: true }))).toBe("previous-tab");
+  expect(key(press({ code: "KeyW", altKey: true }))).toBe("close-tab");
 });
 
 test("everything else is the terminal's", async () => {

@@ -1,7 +1,7 @@
 // The keys that are ours everywhere, also inside a terminal: the Alt layer (Linux, Windows), Cmd on macOS, and F6. All
 // other keys belong to the terminal. Owns which key means what; must never claim a key of an input method's.
 
-export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab";
+export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab" | "close-tab" | "previous-tab" | "next-tab";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
@@ -21,6 +21,12 @@ export function layerKey(event: KeyboardEvent): LayerAction | null {
       return MAC ? null : "next";
     case "KeyN":
       return "new-tab";
+    case "KeyW":
+      return "close-tab";
+    case "BracketLeft":
+      return "previous-tab";
+    case "BracketRight":
+      return "next-tab";
     case "Digit0":
       return "sidebar";
     default:
