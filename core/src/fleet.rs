@@ -225,6 +225,16 @@ impl Fleet {
             .unwrap_or_default()
     }
 
+    /// The badges that an agent has shown, newest first, each with the moment it began: the present one and
+    /// at most five before it. `None`: no badge.
+    #[must_use]
+    pub fn history(&self, agent: &AgentKey) -> Vec<(Stamp, Option<Badge>)> {
+        self.agents
+            .get(agent)
+            .map(Agent::history)
+            .unwrap_or_default()
+    }
+
     fn pass_deadlines(&mut self, now: Stamp) {
         let due: Vec<AgentKey> = self
             .agents

@@ -5,6 +5,8 @@
 
 mod heard;
 
+mod said;
+
 mod concluded;
 
 mod drawn;
@@ -22,7 +24,7 @@ use crate::event::Persisted;
 use crate::ids::{AgentKey, ConversationId, EpisodeId};
 use crate::time::{Stamp, Time};
 use crate::turns::{Line, Stop, TranscriptEnd, Turn, Turns, What};
-use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Source};
+use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Says, Source};
 use crate::witness::{
     AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, TranscriptFact,
     TranscriptKind, WaitingFor,
@@ -52,8 +54,6 @@ const STATUS_GRACE: Duration = Duration::from_millis(2_500);
 const FILE_GRACE: Duration = Duration::from_millis(300);
 /// A scheduled wake-up may fire this much later than planned and still be one (measured: 2 s).
 const WAKE_SLACK_MS: i64 = 60_000;
-/// Evidence kept for "why this state".
-const EVIDENCE_MAX: usize = 200;
 /// Letters of the first prompt that make a title.
 const TITLE_CHARS: usize = 60;
 
@@ -367,6 +367,7 @@ pub(crate) struct Agent {
     watching: bool,
     watching_cpu: bool,
     evidence: VecDeque<Evidence>,
+    history: VecDeque<(Stamp, Option<Badge>)>,
 }
 
 /// What a Stop says, before anything else is known.
@@ -434,6 +435,7 @@ impl Agent {
             watching: false,
             watching_cpu: false,
             evidence: VecDeque::new(),
+            history: VecDeque::new(),
         };
         agent.note(ctx, now, Source::Process, "found".into());
         if let Some(persisted) = restored {
@@ -452,25 +454,6 @@ impl Agent {
             agent.restored = Some(persisted);
         }
         agent
-    }
-
-    fn note(&mut self, ctx: &mut Ctx, at: Stamp, source: Source, line: String) {
-        let line: Arc<str> = Arc::from(line);
-        self.evidence.push_front(Evidence {
-            at,
-            source,
-            line: line.clone(),
-        });
-        self.evidence.truncate(EVIDENCE_MAX);
-        ctx.effects.push(Effect::Record {
-            agent: self.key.clone(),
-            at,
-            line,
-        });
-    }
-
-    pub(crate) fn evidence(&self) -> Vec<Evidence> {
-        self.evidence.iter().cloned().collect()
     }
 
     /// Concludes from everything that is known at `now`: moves the phases on, commits the badge, says what

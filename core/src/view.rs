@@ -167,6 +167,45 @@ pub enum Source {
     Verdict,
 }
 
+/// What one piece of evidence would make of the badge if nothing else were known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Says {
+    /// At rest: it waits for a prompt, or has ended a turn.
+    Idle,
+    /// It works.
+    Busy,
+    /// A tool call has no result yet: it runs, or somebody is asked about it.
+    Open,
+    /// Somebody is asked.
+    NeedsInput,
+    /// A turn has ended.
+    Review,
+}
+
+impl Says {
+    /// Whether it fits this badge.
+    #[must_use]
+    pub fn fits(self, badge: &Badge) -> bool {
+        match badge {
+            Badge::Idle | Badge::Review(_) => matches!(self, Self::Idle | Self::Review),
+            Badge::Busy(_) => matches!(self, Self::Busy | Self::Open),
+            Badge::NeedsInput(_) => matches!(self, Self::NeedsInput | Self::Open),
+            Badge::Unknown => false,
+        }
+    }
+
+    /// Whether it says just this badge's word.
+    pub(crate) fn is(self, badge: &Badge) -> bool {
+        match badge {
+            Badge::Idle => self == Self::Idle,
+            Badge::Busy(_) => matches!(self, Self::Busy | Self::Open),
+            Badge::NeedsInput(_) => self == Self::NeedsInput,
+            Badge::Review(_) => self == Self::Review,
+            Badge::Unknown => false,
+        }
+    }
+}
+
 /// One line of "why this state".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
@@ -176,4 +215,8 @@ pub struct Evidence {
     pub source: Source,
     /// What, in words.
     pub line: Arc<str>,
+    /// What it says about the badge, if anything.
+    pub says: Option<Says>,
+    /// The present badge came with this; at most one line of an agent has it.
+    pub decided: bool,
 }

@@ -89,9 +89,18 @@ impl Agent {
             (FileStatus::Idle, _) => "idle".to_owned(),
             (FileStatus::Shell, _) => "shell".to_owned(),
             (FileStatus::Busy, _) => "busy".to_owned(),
-            (FileStatus::Waiting, waiting) => format!("waiting: {waiting:?}"),
+            (FileStatus::Waiting, None) => "waiting".to_owned(),
+            (FileStatus::Waiting, Some(why)) => format!("waiting · {}", said::waiting_word(why)),
         };
-        self.note(ctx, status.since, Source::File, line);
+        let rests = self.status.as_ref().map(Status::kind) == Some(StatusKind::Quiet);
+        let says = match status.kind() {
+            StatusKind::Quiet => Says::Idle,
+            StatusKind::Busy => Says::Busy,
+            // The person's own menu hides an idle.
+            StatusKind::Menu if rests => Says::Idle,
+            StatusKind::Menu | StatusKind::Dialog => Says::NeedsInput,
+        };
+        self.note_saying(ctx, status.since, Source::File, line, Some(says));
         let old = self.status.replace(status);
         self.on_status(ctx, old);
     }
@@ -432,24 +441,22 @@ impl Agent {
                 boot: now.boot - Duration::from_millis(age_ms),
                 wall_ms,
             };
+            if let Some((line, says)) = said::transcript_line(&fact.kind) {
+                self.note_saying(ctx, at, Source::Transcript, line, Some(says));
+            }
             match &fact.kind {
                 TranscriptKind::TurnEnded { last_message } => {
                     if last_message.is_some() {
                         self.last_message.clone_from(last_message);
                     }
-                    self.note(ctx, at, Source::Transcript, "the turn ended".into());
-                }
-                TranscriptKind::ApiError { kind, .. } => {
-                    self.note(ctx, at, Source::Transcript, format!("API error: {kind}"));
-                }
-                TranscriptKind::Interrupted => {
-                    self.note(ctx, at, Source::Transcript, "interrupted".into());
                 }
                 TranscriptKind::Usage { context_tokens, .. } => {
                     self.context_tokens = context_tokens.or(self.context_tokens);
                 }
                 TranscriptKind::Title { text } => self.title = Some(text.clone()),
-                TranscriptKind::Prompted { .. }
+                TranscriptKind::ApiError { .. }
+                | TranscriptKind::Interrupted
+                | TranscriptKind::Prompted { .. }
                 | TranscriptKind::ToolStarted { .. }
                 | TranscriptKind::ToolEnded { .. }
                 | TranscriptKind::Enqueued
@@ -508,7 +515,10 @@ impl Agent {
                     | StartSource::Fork
                     | StartSource::Other(_) => What::Started,
                 };
-                (format!("SessionStart({source:?})"), Some(what))
+                (
+                    format!("SessionStart · {}", said::start_word(source)),
+                    Some(what),
+                )
             }
             HookKind::SessionEnd { reason } => {
                 let goes_on = matches!(&**reason, "clear" | "resume");
@@ -516,7 +526,7 @@ impl Agent {
                     // A version without files: nothing else says so before the process is gone.
                     self.left.get_or_insert(at.boot);
                 }
-                (format!("SessionEnd({reason})"), None)
+                (format!("SessionEnd · {reason}"), None)
             }
             HookKind::Prompt {
                 text,
@@ -536,19 +546,19 @@ impl Agent {
                 ("UserPromptSubmit".to_owned(), Some(what))
             }
             HookKind::ToolStarted { tool } => (
-                format!("PreToolUse({})", tool.name),
+                format!("PreToolUse · {}", tool.name),
                 Some(What::ToolStarted(tool.clone())),
             ),
             HookKind::ToolEnded { tool } => (
-                format!("PostToolUse({})", tool.name),
+                format!("PostToolUse · {}", tool.name),
                 Some(What::ToolEnded(tool.clone())),
             ),
             HookKind::ToolFailed { tool, .. } => (
-                format!("PostToolUseFailure({})", tool.name),
+                format!("PostToolUseFailure · {}", tool.name),
                 Some(What::ToolEnded(tool.clone())),
             ),
             HookKind::PermissionRequested { tool } => (
-                format!("PermissionRequest({})", tool.name),
+                format!("PermissionRequest · {}", tool.name),
                 Some(What::Asked(tool.clone())),
             ),
             HookKind::Notified { kind, .. } => {
@@ -557,12 +567,12 @@ impl Agent {
                     Some("permission_prompt" | "worker_permission_prompt")
                 );
                 (
-                    format!("Notification({})", kind.as_deref().unwrap_or("-")),
+                    format!("Notification · {}", kind.as_deref().unwrap_or("-")),
                     prompt.then_some(What::PromptNoticed),
                 )
             }
             HookKind::FormAsked { server, message } => (
-                format!("Elicitation({server})"),
+                format!("Elicitation · {server}"),
                 Some(What::FormAsked(message.clone())),
             ),
             HookKind::FormAnswered => ("ElicitationResult".to_owned(), Some(What::FormAnswered)),
@@ -581,13 +591,13 @@ impl Agent {
                     wakes_at_ms: *wakes_at_ms,
                 };
                 let line = format!(
-                    "Stop ({} shells, {} agents)",
+                    "Stop · {} shells, {} agents running",
                     background.shells, background.agents
                 );
                 (line, Some(What::Stopped(stop)))
             }
             HookKind::StopFailed { error, message } => (
-                format!("StopFailure({error})"),
+                format!("StopFailure · {error}"),
                 Some(What::Stopped(bare_stop(
                     Some(error.clone()),
                     message.clone(),
@@ -597,7 +607,7 @@ impl Agent {
                 if !kind.is_empty() && !self.ended_subagents.contains(id) {
                     self.subagents.insert(id.clone());
                 }
-                (format!("SubagentStart({kind})"), None)
+                (format!("SubagentStart · {kind}"), None)
             }
             HookKind::SubagentStopped { id, kind } => {
                 if !kind.is_empty() {
@@ -607,20 +617,20 @@ impl Agent {
                         self.ended_subagents.pop_first();
                     }
                 }
-                (format!("SubagentStop({kind})"), None)
+                (format!("SubagentStop · {kind}"), None)
             }
             HookKind::CompactStarted { manual } => (
-                format!("PreCompact({})", if *manual { "manual" } else { "auto" }),
+                format!("PreCompact · {}", if *manual { "manual" } else { "auto" }),
                 Some(What::CompactStarted),
             ),
             HookKind::CompactEnded => ("PostCompact".to_owned(), Some(What::CompactEnded)),
             HookKind::CwdChanged { cwd } => {
                 self.cwd = Some((at.boot, cwd.clone()));
-                (format!("CwdChanged({cwd})"), None)
+                (format!("CwdChanged · {cwd}"), None)
             }
-            HookKind::Unknown { name } => (format!("{name} (not known)"), None),
+            HookKind::Unknown { name } => (format!("{name} · not known"), None),
         };
-        self.note(ctx, at, Source::Hook, line);
+        self.note_saying(ctx, at, Source::Hook, line, said::hook_says(hook));
         let Some(what) = what else { return };
         let turn = Turn { at, lane, what };
         if self.turns.add(turn.clone()) {

@@ -124,8 +124,7 @@ impl Agent {
         self.stay = target.stay;
         self.shown_since = target.since;
         self.shown = target.badge;
-        let line = self.shown.as_ref().map_or("none", word);
-        self.note(ctx, now, Source::Verdict, line.to_owned());
+        self.note_badge(ctx, now);
         self.persist(ctx);
     }
 
