@@ -36,12 +36,18 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let Some(real) = found else {
         return Some(fail(program, "command not found", 127));
     };
-    let arguments = with_hooks(home, &real, theirs).unwrap_or_else(|_| theirs.to_vec());
-    let without_own: Vec<PathBuf> = std::env::split_paths(&path)
-        .filter(|folder| *folder != own_folder)
-        .collect();
-    let mut claude = command_for(&real, &arguments);
-    if let Ok(path) = std::env::join_paths(without_own) {
+    let start = with_hooks(home, &real, theirs).unwrap_or_else(|_| Start {
+        arguments: theirs.to_vec(),
+        resume_flags: None,
+    });
+    let mut claude = command_for(&real, &start.arguments);
+    if let Some(flags) = start.resume_flags {
+        claude.env(RESUME_FLAGS, flags);
+    }
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    if folders.contains(&own_folder)
+        && let Ok(path) = std::env::join_paths(folders.iter().filter(|dir| **dir != own_folder))
+    {
         claude.env("PATH", path);
     }
     let error = claude.exec();
@@ -69,13 +75,35 @@ fn fail(program: &OsStr, why: &str, code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// How Claude is started.
+#[derive(Debug, PartialEq, Eq)]
+struct Start {
+    arguments: Vec<OsString>,
+    /// What Claude is to show as its flags when it says how to resume.
+    resume_flags: Option<OsString>,
+}
+
+/// At its end, Claude shows the command that resumes the session, with the flags it was started with: ours
+/// would stand on the person's screen. In this variable it takes the flags to show instead, and forgets it
+/// (measured, 2.1.332). Prompts among them make it show none.
+const RESUME_FLAGS: &str = "CLAUDE_CODE_RELAUNCH_RESUME_HINT_FLAGS";
+const RESUME_FLAGS_SINCE: [u32; 3] = [2, 1, 332];
+
 /// The arguments with our settings before them, merged with the person's own if they gave some.
-fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Vec<OsString>> {
+fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Start> {
     if theirs.first().is_some_and(|first| needs_no_hooks(first)) {
-        return Ok(theirs.to_vec());
+        return Ok(Start {
+            arguments: theirs.to_vec(),
+            resume_flags: None,
+        });
     }
     let version = version::of(home, program, true);
-    let given = given_settings(theirs);
+    // A command copied from somewhere may name settings of ours: they are added anyway.
+    let is_ours = |value: &OsString| Path::new(value).starts_with(home);
+    let given: Vec<OsString> = given_settings(theirs)
+        .into_iter()
+        .filter(|value| !is_ours(value))
+        .collect();
     let file = match given.last() {
         None => hooks::write_settings(home, version.as_ref())?,
         Some(last) => {
@@ -90,8 +118,16 @@ fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Vec<Os
         }
     };
     let mut arguments = vec![OsString::from("--settings"), file.into_os_string()];
-    arguments.extend(without_settings(theirs));
-    Ok(arguments)
+    let others = without_settings(theirs);
+    arguments.extend(others.iter().cloned());
+    let shown = if given.is_empty() { &others } else { theirs };
+    let resume_flags = version
+        .is_some_and(|version| version.is_at_least(RESUME_FLAGS_SINCE))
+        .then(|| shown.join(OsStr::new(" ")));
+    Ok(Start {
+        arguments,
+        resume_flags,
+    })
 }
 
 /// Starts no session: the subcommands of 2.1.332 and earlier, and the options that only print.
