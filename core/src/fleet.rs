@@ -717,7 +717,8 @@ impl Fleet {
         item.workspace = Some(workspace.id.clone());
         item.cwd = item
             .cwd
-            .or_else(|| pane.map(|p| p.path.clone()))
+            // tmux has no path for a pane whose shell it is just starting.
+            .or_else(|| pane.map(|p| p.path.clone()).filter(|path| !path.is_empty()))
             .or_else(|| Some(tab.cwd.clone()));
         if let Some(name) = &tab.name {
             item.title = name.clone();
