@@ -28,13 +28,16 @@ use crate::tmux;
 /// What is kept of bytes that the viewer has not confirmed: also what may be in flight to it.
 pub const TAIL_BYTES_MAX: usize = INITIAL_CREDIT as usize;
 
-/// Beyond this, the pty is read slower; tmux then skips what would be painted over anyway and redraws.
-const SLOW_FROM_BYTES: usize = TAIL_BYTES_MAX / 2;
+/// Beyond this, the pty is read slower; tmux then skips what would be painted over anyway and redraws. What
+/// waits here is what a slow viewer lags behind, so it is a quarter of the bound.
+const SLOW_FROM_BYTES: usize = TAIL_BYTES_MAX / 4;
 
-/// How much, and how often, is read of a pty whose viewer is slow (measured: tmux's own memory then stays
-/// at 5 MB however much the program prints).
-const SLOW_READ_BYTES: usize = 64 * 1024;
-const SLOW_READ_EVERY: Duration = Duration::from_millis(200);
+/// How often the pty of a slow viewer is read: 4 KiB each (a pty has no more at once) make 80 KB/s. Measured
+/// with tmux 3.3a: at this rate and at a twentieth of it, its own memory stays at 5 MB in an endless flood.
+const SLOW_READ_EVERY: Duration = Duration::from_millis(50);
+
+/// Room for one read.
+const READ_BYTES: usize = 16 * 1024;
 
 /// One message to the viewer: small enough that a key's echo is not stuck behind a megabyte.
 const CHUNK_BYTES: usize = 16 * 1024;
@@ -325,6 +328,9 @@ struct Link {
     write: pty_process::OwnedWritePty,
     child: Child,
     since: Instant,
+    /// It has drawn something. Until then its terminal still cooks what is typed: a Ctrl-C would be for the
+    /// attach itself, and be lost.
+    ready: bool,
 }
 
 impl Link {
@@ -346,6 +352,7 @@ impl Link {
             write,
             child,
             since: Instant::now(),
+            ready: false,
         })
     }
 
@@ -356,6 +363,7 @@ impl Link {
             write,
             mut child,
             since: _,
+            ready: _,
         } = self;
         drop((read, write));
         if tokio::time::timeout(LEAVE_WITHIN, child.wait())
@@ -387,7 +395,7 @@ struct Task {
 impl Task {
     /// Runs until the viewer has left or the session has ended; true for the latter.
     async fn run(mut self, mut inbox: mpsc::Receiver<Ask>) -> bool {
-        let mut buffer = vec![0; SLOW_READ_BYTES];
+        let mut buffer = vec![0; READ_BYTES];
         let mut last_read = Instant::now() - SLOW_READ_EVERY;
         let mut broken_at = None;
         let session_ended = loop {
@@ -408,7 +416,7 @@ impl Task {
             let give_up_at = broken_at.map(|at: Instant| at + RESUME_FOR);
             let has_message = self.announce || self.tail.waiting() > 0;
             let (read, write) = match &mut self.link {
-                Some(link) => (Some(&mut link.read), Some(&mut link.write)),
+                Some(link) => (Some(&mut link.read), link.ready.then_some(&mut link.write)),
                 None => (None, None),
             };
             tokio::select! {
@@ -481,6 +489,9 @@ impl Task {
     /// Takes in what the pty said. Too much for a slow viewer means: detach, and start over with a complete
     /// picture when it has caught up.
     async fn keep(&mut self, bytes: &[u8]) {
+        if let Some(link) = &mut self.link {
+            link.ready = true;
+        }
         if bytes.len() <= self.tail.room() {
             self.tail.bytes.extend(bytes);
             return;

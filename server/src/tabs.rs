@@ -263,7 +263,22 @@ struct Owner {
 impl Owner {
     async fn run(mut self, mut inbox: mpsc::Receiver<Ask>) {
         // An answer that nobody waits for any more is not an error: the work is done.
-        while let Some(ask) = inbox.recv().await {
+        let mut listing = self.tmux.listing();
+        loop {
+            let ask = tokio::select! {
+                ask = inbox.recv() => match ask {
+                    Some(ask) => ask,
+                    None => return,
+                },
+                Ok(()) = listing.changed() => {
+                    let listing = Arc::clone(&listing.borrow_and_update());
+                    if !self.differs(&listing) {
+                        continue;
+                    }
+                    // What is listed may be older than the last tab we made: ask once more.
+                    Ask::Recheck
+                }
+            };
             match ask {
                 Ask::Create(new, answer) => drop(answer.send(self.create(new).await)),
                 Ask::Rename(id, name, answer) => drop(answer.send(self.rename(id, name).await)),
@@ -279,6 +294,18 @@ impl Owner {
 
     fn layout(&self) -> Arc<Layout> {
         Arc::clone(&self.publish.borrow())
+    }
+
+    /// Whether tmux lists other tabs than the layout has as alive.
+    fn differs(&self, listing: &tmux::Listing) -> bool {
+        let layout = self.layout();
+        let listed = |id: &str| listing.panes.iter().any(|pane| *pane.session == *id);
+        listing.server.is_some()
+            && (layout.tabs.iter().any(|tab| tab.ended == listed(&tab.id))
+                || listing
+                    .panes
+                    .iter()
+                    .any(|pane| is_tab_id(&pane.session) && layout.tab(&pane.session).is_none()))
     }
 
     /// Publishes the layout as the store has it now.

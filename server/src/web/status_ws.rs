@@ -54,7 +54,7 @@ async fn run(app: Arc<App>, caller: Caller, mut socket: WebSocket) {
     let Some(owner) = greet(&app, &caller, &mut socket).await else {
         return;
     };
-    let (sink, stream) = socket.split();
+    let (sink, mut stream) = socket.split();
     let (replies, waiting) = mpsc::channel(REPLIES);
     let mut viewer = Viewer {
         sink,
@@ -64,11 +64,11 @@ async fn run(app: Arc<App>, caller: Caller, mut socket: WebSocket) {
         waiting,
     };
     let (code, reason) = tokio::select! {
-        end = read(&app, stream, replies) => end,
+        end = read(&app, &mut stream, replies) => end,
         end = viewer.write(&app) => end,
         () = app.auth.until_signed_out(&owner) => (close_code::POLICY, "signed out"),
     };
-    farewell(&mut viewer.sink, code, reason).await;
+    farewell(&mut viewer.sink, &mut stream, code, reason).await;
 }
 
 /// What the reading loop asks of the writing one.
@@ -79,7 +79,7 @@ enum Reply {
 
 async fn read(
     app: &App,
-    mut stream: SplitStream<WebSocket>,
+    stream: &mut SplitStream<WebSocket>,
     replies: mpsc::Sender<Reply>,
 ) -> (u16, &'static str) {
     loop {

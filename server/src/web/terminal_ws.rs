@@ -17,11 +17,12 @@ use purplemux_core::TabId;
 use purplemux_wire::browser::ClientMsg;
 use purplemux_wire::frame::{FromViewer, ToViewer};
 use serde::Deserialize;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::{App, Caller, Problem, Shared};
 use crate::pane::{Ask, Size, Terminal};
+use crate::tmux;
 
 /// How long a browser may take to say hello.
 pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -31,6 +32,9 @@ pub const PING_EVERY: Duration = Duration::from_secs(10);
 
 /// A socket that takes nothing for this long is as good as broken.
 const SEND_WITHIN: Duration = Duration::from_secs(30);
+
+/// How long a goodbye may take.
+const FAREWELL_WITHIN: Duration = Duration::from_secs(1);
 
 /// The largest message taken: a paste of 1 MB and its frame.
 const MESSAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
@@ -89,12 +93,12 @@ async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut soc
     let Some(owner) = greet(&app, &caller, &mut socket).await else {
         return;
     };
-    let (mut sink, stream) = socket.split();
+    let (mut sink, mut stream) = socket.split();
     if ended {
         let end = ToViewer::End("The shell in this tab has ended.".to_owned());
         // If it does not arrive, the page finds out by asking again.
         drop(sink.send(Message::binary(end.encode())).await);
-        farewell(&mut sink, close_code::NORMAL, "ended").await;
+        farewell(&mut sink, &mut stream, close_code::NORMAL, "ended").await;
         return;
     }
     let terminal = match get_terminal(&app, &wanted, &owner).await {
@@ -103,16 +107,25 @@ async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut soc
             tracing::error!("tab {}: {error:#}", wanted.tab);
             let end = ToViewer::End(format!("{error:#}"));
             drop(sink.send(Message::binary(end.encode())).await);
-            farewell(&mut sink, close_code::ERROR, "no terminal").await;
+            farewell(&mut sink, &mut stream, close_code::ERROR, "no terminal").await;
             return;
         }
     };
     let Terminal { outbox, asks } = terminal;
-    let mut outbound = Outbound { sink, outbox };
+    let mut listing = app.tmux.listing();
+    // The one that is there already counts as a change.
+    listing.mark_changed();
+    let mut outbound = Outbound {
+        sink,
+        outbox,
+        tab: wanted.tab.clone(),
+        listing,
+        title: None,
+    };
     // Whichever loop ends first ends the socket. Only a viewer that says goodbye ends its terminal at once;
     // every other way out leaves it to be resumed.
     let left = tokio::select! {
-        left = read(stream, &asks) => left,
+        left = read(&mut stream, &asks) => left,
         left = outbound.write(&app) => left,
         () = app.auth.until_signed_out(&owner) => Left {
             for_good: true,
@@ -124,7 +137,7 @@ async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut soc
         // The terminal may have ended first.
         drop(asks.send(Ask::Leave).await);
     }
-    farewell(&mut outbound.sink, left.code, &left.reason).await;
+    farewell(&mut outbound.sink, &mut stream, left.code, &left.reason).await;
 }
 
 /// Waits for the hello of a browser. The owner of what is opened: a login's id, or empty for a program
@@ -185,7 +198,7 @@ impl Left {
     }
 }
 
-async fn read(mut stream: SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> Left {
+async fn read(stream: &mut SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> Left {
     loop {
         let message = match tokio::time::timeout(PING_EVERY * 3, stream.next()).await {
             Err(_) | Ok(None | Some(Err(_))) => return Left::broken(),
@@ -224,9 +237,28 @@ async fn read(mut stream: SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> L
 struct Outbound {
     sink: SplitSink<WebSocket, Message>,
     outbox: mpsc::Receiver<ToViewer>,
+    tab: String,
+    listing: watch::Receiver<Arc<tmux::Listing>>,
+    /// What the viewer was last told.
+    title: Option<String>,
 }
 
 impl Outbound {
+    /// The pair of command and path, if it has changed. tmux 3.3 sends none while its status line is off.
+    fn new_title(&mut self) -> Option<String> {
+        let listing = Arc::clone(&self.listing.borrow_and_update());
+        let pane = listing
+            .panes
+            .iter()
+            .find(|pane| *pane.session == *self.tab)?;
+        let title = Some(format!("{}|{}", pane.command, pane.path));
+        if title == self.title {
+            return None;
+        }
+        self.title.clone_from(&title);
+        title
+    }
+
     async fn write(&mut self, app: &App) -> Left {
         let mut ping = tokio::time::interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         loop {
@@ -235,6 +267,10 @@ impl Outbound {
                     Some(frame) => Message::binary(frame.encode()),
                     // The end was said, or another connection of the same viewer took over.
                     None => return Left { for_good: false, code: close_code::NORMAL, reason: String::new() },
+                },
+                Ok(()) = self.listing.changed() => match self.new_title() {
+                    Some(title) => Message::binary(ToViewer::Title(title).encode()),
+                    None => continue,
                 },
                 _ = ping.tick() => Message::Ping(axum::body::Bytes::new()),
                 () = app.stopping.cancelled() => {
@@ -249,11 +285,24 @@ impl Outbound {
     }
 }
 
-/// Says goodbye; whoever has gone already does not hear it.
-pub async fn farewell(sink: &mut SplitSink<WebSocket, Message>, code: u16, reason: &str) {
+/// Says goodbye and waits for the other end's, so that what was sent before arrives: a socket closed with
+/// something unread is reset, and a reset overtakes it. Whoever has gone already does not hear it.
+pub async fn farewell(
+    sink: &mut SplitSink<WebSocket, Message>,
+    stream: &mut SplitStream<WebSocket>,
+    code: u16,
+    reason: &str,
+) {
     let close = Message::Close(Some(CloseFrame {
         code,
         reason: reason.into(),
     }));
-    drop(tokio::time::timeout(Duration::from_secs(1), sink.send(close)).await);
+    let goodbye = async {
+        // After the other end's goodbye ours is queued already; closing sends what is queued.
+        drop(sink.send(close).await);
+        drop(sink.flush().await);
+        while let Some(Ok(_)) = stream.next().await {}
+        sink.close().await
+    };
+    drop(tokio::time::timeout(FAREWELL_WITHIN, goodbye).await);
 }
