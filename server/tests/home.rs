@@ -77,8 +77,7 @@ fn s07_everything_is_private_whatever_the_umask() {
         };
         assert_eq!(mode(&path), 0o600, "{name}");
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    support::end(&mut child);
     end_tmux(dir.path());
 }
 
@@ -257,8 +256,7 @@ fn a_home_with_a_long_path_works() {
     let output = command(&["login"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    child.kill().unwrap();
-    child.wait().unwrap();
+    support::end(&mut child);
     end_tmux(dir.path());
     end_tmux(&runtime);
 }

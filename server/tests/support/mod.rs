@@ -199,11 +199,23 @@ impl TestServer {
 
 impl Drop for TestServer {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            child.kill().unwrap();
-            child.wait().unwrap();
+        if let Some(mut child) = self.child.take() {
+            end(&mut child);
         }
         end_tmux(self.dir.path());
+    }
+}
+
+/// Ends a server in an orderly way: a tmux server whose control client was torn away may not end at all.
+pub fn end(child: &mut Child) {
+    let pid = child.id().to_string();
+    Command::new("kill").arg(&pid).status().unwrap();
+    let until = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > until {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -537,6 +549,7 @@ pub struct Terminal {
     /// All offsets that were announced.
     pub announced: Vec<u64>,
     pub received: u64,
+    pub titles: Vec<String>,
     pub ended: Option<String>,
     /// Whether every byte is confirmed as soon as it has been shown.
     pub confirms: bool,
@@ -555,6 +568,7 @@ impl Terminal {
             offset: 0,
             announced: Vec::new(),
             received: 0,
+            titles: Vec::new(),
             ended: None,
             confirms: true,
         }
@@ -576,13 +590,17 @@ impl Terminal {
 
     /// Takes in one message; false when the socket has closed.
     pub fn step(&mut self) -> bool {
-        let frame = match self.socket.read() {
-            Ok(Message::Binary(frame)) => ToViewer::decode(&frame).unwrap(),
+        match self.socket.read() {
+            Ok(Message::Binary(frame)) => self.take(&frame),
             Ok(Message::Close(_)) | Err(tungstenite::Error::ConnectionClosed) => return false,
-            Ok(_) => return true,
+            Ok(_) => {}
             Err(error) => panic!("the terminal's socket: {error}"),
-        };
-        match frame {
+        }
+        true
+    }
+
+    pub fn take(&mut self, frame: &[u8]) {
+        match ToViewer::decode(frame).unwrap() {
             ToViewer::Offset(offset) => {
                 if offset != self.offset {
                     let (rows, cols) = self.screen.screen().size();
@@ -596,13 +614,14 @@ impl Terminal {
                 self.offset += bytes.len() as u64;
                 self.received += bytes.len() as u64;
                 if self.confirms {
-                    self.send(&FromViewer::Credit(u32::try_from(bytes.len()).unwrap()));
+                    let credit = FromViewer::Credit(u32::try_from(bytes.len()).unwrap());
+                    // While the socket is closing, nobody wants it any more.
+                    drop(self.socket.send(Message::binary(credit.encode())));
                 }
             }
-            ToViewer::Title(_) => {}
+            ToViewer::Title(title) => self.titles.push(title),
             ToViewer::End(reason) => self.ended = Some(reason),
         }
-        true
     }
 
     pub fn text(&self) -> String {

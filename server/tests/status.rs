@@ -1,0 +1,200 @@
+//! The status stream and the commands: one truth, told as snapshot and differences.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::wildcard_enum_match_arm,
+    clippy::disallowed_methods,
+    reason = "a test fails where it is wrong"
+)]
+
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use purplemux_wire::browser::ClientMsg;
+use serde_json::{Value, json};
+use support::{TestServer, purplemux, say};
+
+#[test]
+fn a_viewer_gets_a_snapshot_then_differences_and_can_ask_anew() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let mut viewer = browser.status();
+    assert_eq!(viewer.rev, 1);
+    assert_eq!(viewer.workspaces[0].name, "main");
+    let tab = browser.tab();
+    viewer.until(|viewer| viewer.items.iter().any(|item| item.id == tab));
+    viewer.until(|viewer| viewer.workspaces[0].tabs == [tab.clone()]);
+    let path = format!("/api/tabs/{tab}");
+    let renamed = browser.write("PATCH", &path, &json!({ "name": "my work" }));
+    assert_eq!(renamed.status, 204);
+    viewer.until(|viewer| viewer.items[0].title == "my work");
+    say(&mut viewer.socket, &ClientMsg::Resync);
+    viewer.until(|viewer| viewer.snapshots == 2);
+    assert_eq!(viewer.items[0].title, "my work");
+    let closed = browser.write("DELETE", &path, &json!(null));
+    assert_eq!(closed.status, 204);
+    viewer.until(|viewer| viewer.items.is_empty() && viewer.workspaces[0].tabs.is_empty());
+}
+
+#[test]
+fn every_way_to_ask_says_the_same() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let made = server.json(&["tab", "create", "-n", "one", "--cwd", "/", "--json"]);
+    let tab = made["tab"].as_str().unwrap().to_owned();
+    assert_eq!(made["tmux"]["session"], made["tab"]);
+    let socket = made["tmux"]["socket"].as_str().unwrap();
+    assert!(socket.starts_with('/'), "{socket}");
+    let mut viewer = browser.status();
+    viewer.until(|viewer| {
+        viewer
+            .items
+            .iter()
+            .any(|item| item.id == tab && item.cwd.as_deref() == Some("/"))
+    });
+    let shown: Vec<Value> = viewer
+        .items
+        .iter()
+        .map(|item| serde_json::to_value(item).unwrap())
+        .collect();
+    assert_eq!(browser.get("/api/items").json()["items"], json!(shown));
+    assert_eq!(browser.get("/api/tabs").json(), json!(shown));
+    assert_eq!(server.json(&["status", "--json"]), json!(shown));
+    assert_eq!(server.json(&["tab", "list", "--json"]), json!(shown));
+    assert_eq!(
+        server.json(&["tab", "list", "-w", "main", "--json"]),
+        json!(shown)
+    );
+    let workspaces = server.json(&["workspace", "list", "--json"]);
+    assert_eq!(workspaces[0]["tabs"], json!([tab]));
+    let table = server.cli_ok(&["status"]);
+    assert!(table.contains("one") && table.contains(&tab), "{table}");
+}
+
+#[test]
+fn a_watch_prints_a_line_per_change_as_it_happens() {
+    let server = TestServer::start();
+    let first = server.json(&["tab", "create", "-n", "first", "--json"]);
+    let mut command = purplemux(server.dir.path());
+    let mut child = command
+        .args(["status", "--watch", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut until = |done: &dyn Fn(&Value) -> bool| loop {
+        let line = lines.next().expect("the watch goes on").unwrap();
+        let item: Value = serde_json::from_str(&line).unwrap();
+        assert!(item["ts_ms"].as_i64().unwrap() > 1_600_000_000_000);
+        if done(&item) {
+            return item;
+        }
+    };
+    until(&|item| item["id"] == first["tab"]);
+    let second = server.json(&["tab", "create", "-n", "second", "--json"]);
+    until(&|item| item["id"] == second["tab"] && item["title"] == "second");
+    server.cli_ok(&["tab", "close", second["tab"].as_str().unwrap()]);
+    let last = until(&|item| item["id"] == second["tab"] && item["presence"] == "gone");
+    assert_eq!(last["state"], Value::Null);
+    // The server's end is the watch's.
+    let server_dir = server.end("-TERM");
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(1));
+    support::end_tmux(server_dir.path());
+}
+
+#[test]
+fn tabs_are_made_typed_into_and_closed_from_the_command_line() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = server.cli_ok(&["tab", "create", "-t", "terminal", "--cwd", "/tmp"]);
+    let tab = tab.trim();
+    let mut terminal = browser.terminal(tab, 80, 24);
+    server.cli_ok(&["tab", "send", tab, "echo", "$PWD-$((1+1))"]);
+    terminal.until("/tmp-2");
+    server.cli_ok(&["tab", "send", "--no-enter", tab, "echo not-yet"]);
+    terminal.until("echo not-yet");
+    assert!(!terminal.text().contains("\nnot-yet"));
+    let output = server.cli(&["tab", "send", "t-ffffffff", "x"]);
+    assert_eq!(output.status.code(), Some(1));
+    let output = server.cli(&["tab", "send", "../x", "x"]);
+    assert_eq!(output.status.code(), Some(2));
+    let output = server.cli(&["tab", "create", "-w", "nowhere"]);
+    assert_eq!(output.status.code(), Some(1));
+    server.cli_ok(&["tab", "close", tab]);
+    assert_eq!(server.json(&["tab", "list", "--json"]), json!([]));
+}
+
+#[test]
+fn closing_a_tab_never_touches_another_whose_name_begins_alike() {
+    let server = TestServer::start();
+    let made = server.json(&["tab", "create", "--json"]);
+    let tab = made["tab"].as_str().unwrap();
+    let socket = made["tmux"]["socket"].as_str().unwrap();
+    let longer = format!("{tab}2");
+    let tmux = |arguments: &[&str]| {
+        std::process::Command::new("tmux")
+            .args(["-S", socket])
+            .args(arguments)
+            .status()
+            .unwrap()
+            .success()
+    };
+    assert!(tmux(&["new-session", "-d", "-s", &longer]));
+    server.cli_ok(&["tab", "close", tab]);
+    assert!(!tmux(&["has-session", "-t", &format!("={tab}")]));
+    assert!(tmux(&["has-session", "-t", &format!("={longer}")]));
+}
+
+#[test]
+fn nothing_that_a_viewer_says_can_break_the_stream_of_another() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let mut good = browser.status();
+    let mut bad = browser.status();
+    let nonsense = tokio_tungstenite::tungstenite::Message::text("{\"type\":\"conquer\"}");
+    bad.socket.send(nonsense).unwrap();
+    assert_eq!(support::close_code(&mut bad.socket), Some(1008));
+    let seen = ClientMsg::Seen {
+        request: 7,
+        item: "none".to_owned(),
+        episode: 1,
+    };
+    say(&mut good.socket, &seen);
+    let refused = good.next();
+    let purplemux_wire::browser::ServerMsg::Refused { request, why } = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((request, why.as_str()), (7, "That row is gone."));
+    let tab = browser.tab();
+    good.until(|viewer| viewer.items.iter().any(|item| item.id == tab));
+}
+
+#[test]
+fn a_login_that_ends_takes_its_sockets_along() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let mut viewer = browser.status();
+    assert_eq!(
+        browser.write("POST", "/api/logout", &json!(null)).status,
+        204
+    );
+    assert_eq!(support::close_code(&mut viewer.socket), Some(1008));
+}
+
+#[test]
+fn check_claude_answers_for_a_tab_without_one() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let answer = browser.get(&format!("/api/check-claude?tab={tab}"));
+    assert_eq!(answer.status, 200);
+    let said = answer.json();
+    assert_eq!(said["running"], false);
+    assert_eq!(said["pid"], Value::Null);
+    assert!(said["checked_at_ms"].is_i64() && said["installed"].is_boolean());
+    assert_eq!(browser.get("/api/check-claude?tab=none").status, 404);
+    assert_eq!(browser.get("/api/check-claude").status, 400);
+}
