@@ -42,10 +42,10 @@ function mark(icon: Favicon): string {
       const plate = icon.kind === "amber" ? "#f2b33d" : "#ece6ff";
       const ink = icon.kind === "amber" ? "#2e1d05" : "#2f1d78";
       const text = icon.n > 9 ? "9+" : String(icon.n);
-      const size = text.length > 1 ? 14 : 18;
+      const size = text.length > 1 ? 12.5 : 18;
       return (
         `${ARROW}<rect x="11.5" y="11.5" width="20.5" height="20.5" rx="5.5" fill="${plate}"/>` +
-        `<text x="21.8" y="${text.length > 1 ? 27 : 28.3}" text-anchor="middle" font-family="system-ui,sans-serif" font-weight="800" font-size="${size}" fill="${ink}">${text}</text>`
+        `<text x="21.8" y="${text.length > 1 ? 26.4 : 28.3}" text-anchor="middle" font-family="system-ui,sans-serif" font-weight="800" font-size="${size}" fill="${ink}">${text}</text>`
       );
     }
   }

@@ -44,7 +44,6 @@ function begin() {
     title: () => undefined,
     ended: (reason) => ended.push(reason),
     phase: () => undefined,
-    refused: () => undefined,
   });
   const link = links.at(-1);
   if (link === undefined) throw new Error("the stream made no link");

@@ -20,7 +20,6 @@ export type StreamOptions = {
   title: (text: string) => void;
   ended: (reason: string) => void;
   phase: (phase: Phase) => void;
-  refused: () => void;
 };
 
 export class Stream {
@@ -41,7 +40,6 @@ export class Stream {
       silenceMsMax: null,
       heard: (data) => this.#heard(data),
       phase: (phase) => this.#phase(phase),
-      refused: options.refused,
     });
   }
 
@@ -54,7 +52,12 @@ export class Stream {
     this.#link.send(resize(cols, rows));
   }
 
-  /** The way to the server was gone: this socket may be dead without knowing it. Nothing is lost, see `offset`. */
+  /** The way to the server is there again: do not wait for the next try. */
+  retryNow(): void {
+    this.#link.retryNow();
+  }
+
+  /** The way to the server was gone, and this socket noticed nothing: it may be dead. */
   renew(): void {
     this.#link.renew();
   }
