@@ -44,7 +44,9 @@ impl Agent {
         let oldest = (0..self.evidence.len()).rev().find(|&at| {
             let line = &self.evidence[at];
             let mut newer = self.evidence.iter().take(at);
-            !line.decided && newer.any(|e| e.source == line.source && e.says.is_some())
+            let newest_word =
+                line.says.is_some() && !newer.any(|e| e.source == line.source && e.says.is_some());
+            !line.decided && !newest_word
         });
         if let Some(at) = oldest.or(self.evidence.len().checked_sub(1)) {
             self.evidence.remove(at);
