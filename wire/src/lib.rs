@@ -10,6 +10,8 @@ pub mod tmux;
 pub mod browser;
 pub mod frame;
 
+pub mod journal;
+
 pub mod typescript;
 
 mod cron;
