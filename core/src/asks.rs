@@ -95,13 +95,18 @@ impl Asks {
                 && a.lane.as_ref() == lane
                 && matches!(&a.wanted, Wanted::Tool(t) if same_call(t, tool))
         });
-        // An answered question's result may carry another input than its request: then the name must do.
+        // The result of a question or a plan may carry another input than its request; only one of each is
+        // ever open in a lane.
         let named = || {
-            self.open.iter().position(|a| {
-                a.at.boot <= at.boot
-                    && a.lane.as_ref() == lane
-                    && matches!(&a.wanted, Wanted::Tool(t) if t.name == tool.name)
-            })
+            matches!(&*tool.name, QUESTION_TOOL | PLAN_TOOL)
+                .then(|| {
+                    self.open.iter().position(|a| {
+                        a.at.boot <= at.boot
+                            && a.lane.as_ref() == lane
+                            && matches!(&a.wanted, Wanted::Tool(t) if t.name == tool.name)
+                    })
+                })
+                .flatten()
         };
         if let Some(i) = twin.or_else(named) {
             self.open.remove(i);
@@ -140,9 +145,15 @@ impl Asks {
         self.open.iter()
     }
 
-    /// What the dialog that the file names asks: the oldest request that fits and was not passed by (Claude
-    /// shows them one after the other), else the newest that fits.
-    pub(crate) fn words(&self, waiting: &WaitingFor) -> Words {
+    /// What the dialog asks that the file has named since `since`. `shown` stays while it is open. Else of the
+    /// requests that fit and were not passed by, the oldest near the dialog's opening or after it (Claude
+    /// shows them one after the other; an older one runs without asking); else any that fits.
+    pub(crate) fn words(
+        &self,
+        waiting: &WaitingFor,
+        since: Time,
+        shown: Option<&AskName>,
+    ) -> Words {
         let fits = |a: &&OpenAsk| match (waiting, &a.wanted) {
             (WaitingFor::Input, Wanted::Form(_)) => true,
             (WaitingFor::Input, Wanted::Tool(t)) => &*t.name == QUESTION_TOOL,
@@ -152,11 +163,11 @@ impl Asks {
             (WaitingFor::Other(_), Wanted::Form(_)) => false,
             (WaitingFor::Other(_), Wanted::Tool(_)) => true,
         };
-        let best = self
-            .open
-            .iter()
-            .filter(|a| !a.passed)
-            .find(fits)
+        let fresh = || self.open.iter().filter(|a| !a.passed).filter(fits);
+        let best = fresh()
+            .find(|a| shown.is_some_and(|shown| a.is(shown)))
+            .or_else(|| fresh().find(|a| a.at.boot + ASK_SKEW >= since))
+            .or_else(|| fresh().next_back())
             .or_else(|| self.open.iter().rev().find(fits));
         match best {
             Some(ask) => ask.words(),
@@ -184,6 +195,10 @@ pub(crate) const QUESTION_TOOL: &str = "AskUserQuestion";
 const PLAN_TOOL: &str = "ExitPlanMode";
 
 impl OpenAsk {
+    fn is(&self, name: &AskName) -> bool {
+        self.at.boot == name.0 && self.lane == name.1
+    }
+
     pub(crate) fn words(&self) -> Words {
         let mut words = match &self.wanted {
             Wanted::Tool(tool) => words_of(tool),

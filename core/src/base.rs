@@ -85,7 +85,7 @@ pub(crate) fn verdict(turns: &Turns, start: Start, now: Time) -> Verdict {
     };
     for (_, said) in said {
         match said {
-            Said::Hook(turn) => verdict.hook(turn),
+            Said::Hook(turn) => verdict.hook(turns, turn),
             Said::Line(line) => verdict.line(line, now),
         }
     }
@@ -100,7 +100,7 @@ impl Verdict {
         }
     }
 
-    fn hook(&mut self, turn: &Turn) {
+    fn hook(&mut self, turns: &Turns, turn: &Turn) {
         let at = turn.at;
         let main = turn.lane.is_none();
         match &turn.what {
@@ -121,7 +121,8 @@ impl Verdict {
                 }
             }
             What::ToolEnded(tool) => {
-                self.asks.tool_ended(at, turn.lane.as_ref(), tool);
+                let call = turns.started(tool).unwrap_or(tool);
+                self.asks.tool_ended(at, turn.lane.as_ref(), call);
                 if self.asks.iter().next().is_none()
                     && matches!(self.base, Base::Needs | Base::Unknown)
                 {

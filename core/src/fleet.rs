@@ -87,9 +87,13 @@ impl Fleet {
         // A timer that fires late must not let a newer event overtake it.
         self.pass_deadlines(now);
         self.take(now, event);
+        // Taken back from the row that was told, told to the row that is shown.
+        let mut effects = std::mem::take(&mut self.ctx.effects);
+        effects.iter_mut().for_each(|e| self.address_withdrawal(e));
         self.hand_over(now);
-        let effects = std::mem::take(&mut self.ctx.effects);
-        effects.into_iter().map(|e| self.addressed(e)).collect()
+        effects.append(&mut self.ctx.effects);
+        effects.iter_mut().for_each(|e| self.address_notice(e));
+        effects
     }
 
     fn take(&mut self, now: Stamp, event: Event) {
@@ -515,16 +519,20 @@ impl Fleet {
                 Some((a.key.clone(), job, busy))
             })
             .collect();
-        self.handovers.retain(|key, handover| {
-            parked.iter().any(|(p, _, _)| p == key) && self.agents.contains_key(&handover.job)
-        });
+        self.handovers
+            .retain(|key, _| parked.iter().any(|(pane, _, _)| pane == key));
         for (pane, job, busy) in parked {
             let Some(successor) = self
                 .agents
                 .values()
-                .find(|a| a.job() == Some(&job) && a.key != pane && !a.hidden())
+                .find(|a| a.job() == Some(&job) && a.key != pane && !a.hidden() && !a.has_left())
             else {
-                self.handovers.remove(&pane);
+                if self.handovers.remove(&pane).is_some()
+                    && let Some(parked) = self.agents.get_mut(&pane)
+                {
+                    parked.on_job_ended(&mut self.ctx, now);
+                    parked.settle(&mut self.ctx, now);
+                }
                 continue;
             };
             let handover = self.handovers.entry(pane).or_insert_with(|| Handover {
@@ -569,30 +577,19 @@ impl Fleet {
     }
 
     /// People are told about the row they see: a parked session's, not its job's.
-    fn addressed(&self, effect: Effect) -> Effect {
-        match effect {
-            Effect::Notify {
-                agent,
-                episode,
-                badge,
-                silent,
-            } => Effect::Notify {
-                agent: self.pane_of(&agent).cloned().unwrap_or(agent),
-                episode,
-                badge,
-                silent,
-            },
-            Effect::Withdraw { agent, episode } => Effect::Withdraw {
-                agent: self.pane_of(&agent).cloned().unwrap_or(agent),
-                episode,
-            },
-            Effect::ReadTranscript { .. }
-            | Effect::WatchTranscript { .. }
-            | Effect::UseTranscript { .. }
-            | Effect::WatchCpu { .. }
-            | Effect::Persist { .. }
-            | Effect::Forget { .. }
-            | Effect::Record { .. } => effect,
+    fn address_notice(&self, effect: &mut Effect) {
+        if let Effect::Notify { agent, .. } = effect
+            && let Some(pane) = self.pane_of(agent)
+        {
+            agent.clone_from(pane);
+        }
+    }
+
+    fn address_withdrawal(&self, effect: &mut Effect) {
+        if let Effect::Withdraw { agent, .. } = effect
+            && let Some(pane) = self.pane_of(agent)
+        {
+            agent.clone_from(pane);
         }
     }
 }
@@ -670,7 +667,7 @@ impl Fleet {
     fn listed(&self, agent: &Agent) -> bool {
         !agent.hidden()
             && !agent.nested()
-            && agent.badge().is_some()
+            && self.face(agent).badge().is_some()
             && self.pane_of(&agent.key).is_none()
     }
 

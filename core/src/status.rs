@@ -40,6 +40,13 @@ const END_WAIT: Duration = Duration::from_millis(500);
 const STOP_FRESH: Duration = Duration::from_secs(5);
 /// Evidence of an end may come this late (rule 4).
 const LATE: Duration = Duration::from_secs(30);
+/// … and at these moments the transcript, which is not watched in idle, is asked for it.
+const LATE_READS: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(29),
+];
 /// An answer about the transcript is awaited this long; reading its end takes milliseconds.
 const TRANSCRIPT_WAIT: Duration = Duration::from_secs(1);
 /// A badge must hold this long before anybody is told (rule 6 allows 1 to 3 s).
@@ -141,8 +148,27 @@ pub(crate) struct Episode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Late {
     start: Stamp,
-    until: Time,
+    /// When the spell was taken for idle.
+    from: Time,
     typed: bool,
+    /// How often the transcript was asked since.
+    reads: usize,
+}
+
+impl Late {
+    fn new(start: Stamp, from: Time, typed: bool) -> Self {
+        Self {
+            start,
+            from,
+            typed,
+            reads: 0,
+        }
+    }
+
+    /// When to ask the transcript again.
+    fn next_read(&self) -> Option<Time> {
+        LATE_READS.get(self.reads).map(|after| self.from + *after)
+    }
 }
 
 /// What rests.
@@ -485,6 +511,13 @@ impl Agent {
             && !episode.quiet
         {
             due.push((episode.committed + DWELL, "the badge has held: tell"));
+        }
+        if let Phase::Resting(Rest {
+            late: Some(late), ..
+        }) = &self.phase
+            && let Some(at) = late.next_read()
+        {
+            due.push((at, "a late end marker may have been written"));
         }
         let mut answer = |reading: Reading| {
             if let Reading::Asked { at, .. } = reading {

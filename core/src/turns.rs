@@ -157,7 +157,9 @@ impl Turns {
         }
         self.hooks.insert(after, turn);
         if self.hooks.len() > ENTRIES_MAX {
-            self.hooks.pop_front();
+            // Busy subagents must not push the main lane out, which alone decides.
+            let lane = self.hooks.iter().position(|t| t.lane.is_some());
+            self.hooks.remove(lane.unwrap_or(0));
         }
         true
     }
@@ -244,6 +246,20 @@ impl Turns {
         // A result may be stamped before its start: both are stamped by processes of their own.
         open.retain(|o| !self.ended(o));
         open
+    }
+
+    /// The call as it was started: its result may carry another input.
+    pub(crate) fn started(&self, result: &ToolCall) -> Option<&ToolCall> {
+        result.use_id.as_ref()?;
+        self.hooks.iter().rev().find_map(|t| {
+            if let What::ToolStarted(call) = &t.what
+                && call.use_id == result.use_id
+            {
+                Some(call)
+            } else {
+                None
+            }
+        })
     }
 
     /// A hook has told this call's result.

@@ -181,11 +181,7 @@ impl Agent {
             rest.led = at.boot;
             let until = at.boot + LEAD + LATE;
             if now.boot < until {
-                rest.late = Some(Late {
-                    start: at,
-                    until,
-                    typed,
-                });
+                rest.late = Some(Late::new(at, at.boot + LEAD, typed));
                 return true;
             }
         }
@@ -195,8 +191,10 @@ impl Agent {
 
     /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).
     fn late_end(&mut self, ctx: &mut Ctx, now: Stamp, rest: &mut Rest) -> bool {
-        let Some(late) = rest.late else { return false };
-        if now.boot > late.until {
+        let Some(mut late) = rest.late else {
+            return false;
+        };
+        if now.boot > late.from + LATE {
             rest.late = None;
             return true;
         }
@@ -223,6 +221,11 @@ impl Agent {
                     return true;
                 }
                 TranscriptEnd::Compacted | TranscriptEnd::Cut | TranscriptEnd::Nothing => {
+                    if late.next_read().is_some_and(|at| now.boot >= at) {
+                        late.reads += 1;
+                        rest.late = Some(late);
+                        self.read(ctx, now, &mut Reading::NotAsked);
+                    }
                     return false;
                 }
             },
@@ -329,11 +332,7 @@ impl Agent {
         if let Some(question) = rest.question.take()
             && question.dialog.is_some()
         {
-            rest.late = Some(Late {
-                start: question.at,
-                until: now.boot + LATE,
-                typed: true,
-            });
+            rest.late = Some(Late::new(question.at, now.boot, true));
         }
     }
 
@@ -491,11 +490,7 @@ impl Agent {
                 rest.recovered = before.recovered;
                 rest.spell = before.spell;
                 // A compaction inside a turn whose other hooks are late looks the same until they come.
-                rest.late = Some(Late {
-                    start: spell.start,
-                    until: now.boot + LATE,
-                    typed: !silent,
-                });
+                rest.late = Some(Late::new(spell.start, now.boot, !silent));
             }
             Close::Review {
                 stop,
@@ -514,11 +509,7 @@ impl Agent {
                     label: label.map(Arc::from),
                 };
                 if wanting {
-                    rest.late = Some(Late {
-                        start: spell.start,
-                        until: now.boot + LATE,
-                        typed: !silent,
-                    });
+                    rest.late = Some(Late::new(spell.start, now.boot, !silent));
                 }
             }
         }

@@ -107,7 +107,8 @@ impl Agent {
     /// What the dialog asks that the file tells of.
     fn dialog_words(&self, spell: &Spell, status: &Status) -> Words {
         let waiting = status.waiting.clone().unwrap_or(WaitingFor::Permission);
-        let words = self.asks.words(&waiting);
+        let shown = spell.dialog.as_ref().and_then(|d| d.name.as_ref());
+        let words = self.asks.words(&waiting, status.since.boot, shown);
         if words.name.is_some() {
             return words;
         }

@@ -38,6 +38,19 @@ impl Agent {
         }
     }
 
+    /// The background job that this parked session went on in has ended: nothing works there any more.
+    pub(crate) fn on_job_ended(&mut self, ctx: &mut Ctx, now: Stamp) {
+        self.note(ctx, now, Source::Process, "its background job ended".into());
+        if self.status.is_some() {
+            self.phase = Phase::Resting(Rest {
+                ended: now.boot,
+                started: now.boot,
+                led: now.boot,
+                ..Rest::idle(now)
+            });
+        }
+    }
+
     pub(crate) fn on_quiet(&mut self, quiet: bool) {
         self.cpu_quiet = quiet;
     }
@@ -643,7 +656,10 @@ impl Agent {
         match &turn.what {
             What::Asked(tool) => self.open_ask(turn, Wanted::Tool(tool.clone())),
             What::FormAsked(message) => self.open_ask(turn, Wanted::Form(message.clone())),
-            What::ToolEnded(tool) => self.asks.tool_ended(turn.at, turn.lane.as_ref(), tool),
+            What::ToolEnded(tool) => {
+                let call = self.turns.started(tool).unwrap_or(tool);
+                self.asks.tool_ended(turn.at, turn.lane.as_ref(), call);
+            }
             What::FormAnswered => self.asks.form_answered(turn.at),
             What::Stopped(stop) => {
                 let newest = self

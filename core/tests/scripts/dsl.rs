@@ -66,6 +66,8 @@ pub struct World {
     taken_back: Vec<EpisodeId>,
     /// The transcript can be read.
     readable: bool,
+    /// Written, but not watched: seen only when the transcript is read.
+    unseen: Vec<(AgentKey, TranscriptFact)>,
     restored: bool,
 }
 
@@ -116,6 +118,7 @@ impl World {
             told: Vec::new(),
             taken_back: Vec::new(),
             readable: true,
+            unseen: Vec::new(),
             restored: false,
         }
     }
@@ -146,6 +149,15 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::ReadTranscript { agent, request } => {
+                    let (facts, others) = std::mem::take(&mut self.unseen)
+                        .into_iter()
+                        .partition(|(of, _)| *of == agent);
+                    self.unseen = others;
+                    let facts: Vec<(AgentKey, TranscriptFact)> = facts;
+                    answers.push(Event::TranscriptGrew {
+                        agent: agent.clone(),
+                        facts: facts.into_iter().map(|(_, fact)| fact).collect(),
+                    });
                     answers.push(Event::TranscriptRead {
                         agent,
                         request,
@@ -287,14 +299,21 @@ impl World {
             "hook" => Event::HookFired {
                 hook: Box::new(hook(letter, stamp, args)),
             },
-            "tx" => Event::TranscriptGrew {
-                agent,
-                facts: vec![TranscriptFact {
+            "tx" => {
+                let fact = TranscriptFact {
                     written_ms: Some(at(stamp).wall_ms),
                     sidechain: args.has("sidechain"),
                     kind: transcript(args),
-                }],
-            },
+                };
+                if args.has("unseen") {
+                    self.unseen.push((agent, fact));
+                    return;
+                }
+                Event::TranscriptGrew {
+                    agent,
+                    facts: vec![fact],
+                }
+            }
             "seen" => Event::Seen {
                 agent,
                 episode: self.episode(letter, args),

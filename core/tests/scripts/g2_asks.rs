@@ -583,6 +583,72 @@ fn q12_request_without_a_dialog() {
 }
 
 #[test]
+fn q12_a_request_that_was_allowed_does_not_lend_its_words() {
+    // A subagent's tool was allowed without asking and still runs when another asks.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook pre Bash id=1 make lane=a
+        1300 hook pr Bash make lane=a
+        4000 hook pre Bash id=2 \"touch b.txt\"
+        4080 hook pr Bash \"touch b.txt\"
+        4100 file permission
+        5000 hook post Bash id=1 make lane=a
+        6000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4100 needs-input permission \"touch b.txt\"
+        5300 notify
+        ",
+    );
+    // The result of a tool that ran beside it is not its answer, with status or without.
+    check(
+        "
+        0    found
+        100  hook start startup
+        1000 hook prompt
+        1200 hook pre Bash id=1 ls
+        1300 hook pre Bash id=2 \"touch b.txt\"
+        1400 hook pr Bash \"touch b.txt\"
+        1500 hook post Bash id=1 ls
+        9000 hook post Bash id=2 \"touch b.txt\"
+        9100 end
+        ",
+        "
+        400  idle
+        1000 busy
+        1400 needs-input permission \"touch b.txt\"
+        2600 notify
+        9000 busy
+        9000 withdraw
+        ",
+    );
+    // The person changed the command while allowing it: the call is known by its id.
+    check(
+        "
+        0    found
+        100  hook start startup
+        1000 hook prompt
+        1300 hook pre Bash id=2 \"touch b.txt\"
+        1400 hook pr Bash \"touch b.txt\"
+        2000 hook post Bash id=2 \"touch c.txt\"
+        9100 end
+        ",
+        "
+        400  idle
+        1000 busy
+        1400 needs-input permission \"touch b.txt\"
+        2000 busy
+        ",
+    );
+}
+
+#[test]
 fn q13_notifications_decide_nothing() {
     let notes = |from: u64| -> String {
         [

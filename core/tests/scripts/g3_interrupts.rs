@@ -251,6 +251,25 @@ fn i06_turn_without_a_stop() {
         8500 idle
         ",
     );
+    // The end marker is written late, when nobody watches the transcript any more.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file idle
+        6500 tx@3990 end unseen
+        75000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4500 idle
+        7500 review finished
+        8700 notify
+        ",
+    );
     // The transcript can't be read: don't know, so not review.
     check(
         &format!(

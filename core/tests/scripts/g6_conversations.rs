@@ -275,3 +275,27 @@ fn r08_parked_from_idle_and_driven_from_the_job() {
     ));
     assert_eq!(words(&world.item('A')), "idle");
 }
+
+#[test]
+fn r08_the_job_ends_first() {
+    check(
+        &format!(
+            "{IDLE}
+        1000  hook prompt
+        1050  file busy
+        4000  file busy parked=j1
+        5300  B: found
+        5700  B: file idle kind=bg job=j1
+        6120  B: file busy
+        9000  B: removed
+        9100  B: died
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        9000 idle
+        ",
+    );
+}
