@@ -1,9 +1,6 @@
 //! Who may ask: the checks of Host and Origin, the sign-in, and what a cookie alone is worth (S01, S02).
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test fails where it is wrong"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails where it is wrong")]
 
 mod support;
 

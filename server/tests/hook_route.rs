@@ -1,10 +1,7 @@
 //! The route that hooks post to: what it takes and what it refuses. What a hook then means is tested where
 //! it is decided.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "a test fails where it is wrong"
-)]
+#![allow(clippy::unwrap_used, reason = "a test fails where it is wrong")]
 
 mod support;
 
