@@ -1,0 +1,1975 @@
+//! The reference model: what Claude Code does with the person's keys, as measured (2.1.332), and what it
+//! lets be seen of it, with the delays of the recorded runs. Beside it stands the truth: the badge that a
+//! person who sees the screen would give.
+//!
+//! Knows only the vocabulary of `core`, never how `core` decides. Unmeasured behaviour is left out rather
+//! than guessed; where a key's effect was never recorded, the key does nothing.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use purplemux_core::view::AskKind;
+use purplemux_core::witness::{
+    AgentKind, BackgroundTasks, FileStatus, HookKind, Question, StartSource, ToolCall,
+    TranscriptKind, WaitingFor,
+};
+
+use crate::chance::Chance;
+use crate::script::{Act, Dialog, ERRORS, End, Piece, Start, Step, Tool, Turn};
+use crate::truth::{Due, Entry, File, Id, Push, Signal, Want, What};
+
+/// Where a history begins, in milliseconds after boot.
+pub const BEGIN: u64 = 100_000;
+
+/// Unix milliseconds of boot, while nobody sets the clock.
+pub const BOOT_WALL_MS: i64 = 1_796_000_000_000;
+
+/// One Claude Code in one pane, one process after the other.
+#[derive(Debug)]
+pub struct Claude {
+    now: u64,
+    chance: Chance,
+    ticks: BinaryHeap<Reverse<(u64, u64, Tick)>>,
+    sequence: u64,
+    /// All that was emitted; cancelled ones never happened (the process died first).
+    signals: Vec<(Signal, bool)>,
+    entries: Vec<Entry>,
+    truth: Want,
+    /// A shared machine now and then makes everything slow.
+    slowness: u64,
+
+    processes: usize,
+    life: Life,
+    conversation: usize,
+    conversations: usize,
+    file: Option<File>,
+    written_at: u64,
+    flush_at: u64,
+    spell_at: u64,
+    waits_in_spell: bool,
+
+    main: Option<Main>,
+    epoch: u32,
+    rest: Rest,
+    queue: VecDeque<Queued>,
+    between: bool,
+    agents: Vec<Agent>,
+    born: u32,
+    mates: u32,
+    notices: u32,
+    shells: u32,
+    wakes: u32,
+    menu: bool,
+    dialogs: VecDeque<Asked>,
+    tools: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Dead,
+    /// Before the first status; `untrusted`: a dialog of the start is drawn.
+    Starting { untrusted: bool },
+    Running,
+    Suspended { at: u64 },
+}
+
+/// What is shown when nothing runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Rest {
+    Idle,
+    Review { error: Option<Arc<str>>, typed: bool },
+}
+
+#[derive(Clone, Debug)]
+enum Queued {
+    Typed(Turn),
+    Notice,
+}
+
+#[derive(Debug)]
+struct Main {
+    turn: Turn,
+    piece: usize,
+    phase: Phase,
+    began: u64,
+    typed: bool,
+    vetoed: u8,
+    wakes: bool,
+    tool: Option<(Tool, ToolCall)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Silent,
+    Streaming,
+    Tool,
+    Asking,
+    AutoCompaction,
+    Compaction,
+    Bang,
+    Clearing,
+    Ending,
+}
+
+#[derive(Debug)]
+struct Agent {
+    id: Arc<str>,
+    number: u32,
+    tools: VecDeque<Tool>,
+    tool: Option<(Tool, ToolCall)>,
+    mate: bool,
+}
+
+#[derive(Debug)]
+struct Asked {
+    agent: Option<u32>,
+    kind: Dialog,
+    call: ToolCall,
+    /// The Notification comes six seconds after the last key.
+    touched: u64,
+    notified: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Tick {
+    Running,
+    Main(u32, Next),
+    Agent(u32),
+    AgentTool(u32),
+    Notice { mate: bool },
+    Queue,
+    ShellEnds(usize),
+    Wakes(usize),
+    Nag(u64),
+    Esc(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Next {
+    Piece,
+    Token,
+    Asks,
+    ToolEnds,
+    Compacted,
+    Bang,
+    Finish,
+    Done,
+    Cleared,
+}
+
+impl Claude {
+    /// An empty pane.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            now: BEGIN,
+            chance: Chance::new(0),
+            ticks: BinaryHeap::new(),
+            sequence: 0,
+            signals: Vec::new(),
+            entries: vec![Entry {
+                want: Want::None,
+                from: 0,
+                due: Due::At(0),
+                push: Push::Silent,
+                why: "nothing runs",
+            }],
+            truth: Want::None,
+            slowness: 1,
+            processes: 0,
+            life: Life::Dead,
+            conversation: 0,
+            conversations: 0,
+            file: None,
+            written_at: 0,
+            flush_at: 0,
+            spell_at: 0,
+            waits_in_spell: false,
+            main: None,
+            epoch: 0,
+            rest: Rest::Idle,
+            queue: VecDeque::new(),
+            between: false,
+            agents: Vec::new(),
+            born: 0,
+            mates: 0,
+            notices: 0,
+            shells: 0,
+            wakes: 0,
+            menu: false,
+            dialogs: VecDeque::new(),
+            tools: 0,
+        }
+    }
+
+    /// Time passes until `step.wait` is over, then the act is done.
+    pub fn take(&mut self, step: &Step) {
+        let at = self.now + step.wait;
+        self.run_to(at);
+        self.chance = Chance::new(step.seed);
+        self.slowness = if self.chance.percent(4) { 4 } else { 1 };
+        self.act(&step.act);
+    }
+
+    /// Lets everything that was begun come to its end, or to the person.
+    pub fn settle(&mut self, ms: u64) {
+        let until = self.now + ms;
+        self.run_to(until);
+    }
+
+    /// All that was emitted, by time at the source, and the truth beside it.
+    #[must_use]
+    pub fn finish(self) -> (Vec<Option<Signal>>, Vec<Entry>, u64) {
+        let signals = self.signals;
+        let signals = signals
+            .into_iter()
+            .map(|(signal, cancelled)| (!cancelled).then_some(signal))
+            .collect();
+        (signals, self.entries, self.now)
+    }
+
+    // ---- what the author of a history may look at --------------------------------------------------
+
+    /// No process.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        self.life == Life::Dead
+    }
+
+    /// Stands before its first prompt.
+    #[must_use]
+    pub fn is_starting(&self) -> bool {
+        matches!(self.life, Life::Starting { .. })
+    }
+
+    /// The dialog of the start is drawn.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.life == Life::Starting { untrusted: true }
+    }
+
+    /// Stopped by Ctrl-Z.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        matches!(self.life, Life::Suspended { .. })
+    }
+
+    /// A dialog is drawn, for the main lane or for a subagent.
+    #[must_use]
+    pub fn dialog_of(&self) -> Option<bool> {
+        self.dialogs.front().map(|asked| asked.agent.is_none())
+    }
+
+    /// A menu of the person's own is drawn.
+    #[must_use]
+    pub fn has_menu(&self) -> bool {
+        self.menu
+    }
+
+    /// A turn, a command or a compaction runs in the main lane.
+    #[must_use]
+    pub fn is_working(&self) -> bool {
+        self.main.is_some() || self.between
+    }
+
+    /// Subagents run.
+    #[must_use]
+    pub fn has_agents(&self) -> bool {
+        !self.agents.is_empty() || self.notices > 0
+    }
+
+    /// The badge it rests in is review, and nothing runs.
+    #[must_use]
+    pub fn rests_in_review(&self) -> bool {
+        matches!(self.truth, Want::Review { .. })
+    }
+
+    // ---- emitting ----------------------------------------------------------------------------------
+
+    fn emit(&mut self, at: u64, what: What) -> Id {
+        self.signals.push((Signal { at, what }, false));
+        self.signals.len() - 1
+    }
+
+    fn delay(&mut self, low: u64, median: u64, high: u64) -> u64 {
+        self.chance.around(low, median, high) * self.slowness
+    }
+
+    fn hook(&mut self, at: u64, kind: HookKind) -> Id {
+        self.lane_hook(at, None, kind)
+    }
+
+    fn lane_hook(&mut self, at: u64, lane: Option<Arc<str>>, kind: HookKind) -> Id {
+        let (process, conversation) = (self.processes - 1, self.conversation);
+        self.emit(
+            at,
+            What::Hook {
+                process,
+                lane,
+                conversation,
+                kind,
+            },
+        )
+    }
+
+    /// A line that Claude writes now; the file gets it with the next batch, 60 to 200 ms later.
+    fn line(&mut self, at: u64, kind: TranscriptKind) -> Id {
+        if self.flush_at < at {
+            self.flush_at = at + self.chance.between(60, 200);
+        }
+        let visible = self.flush_at;
+        self.emit(
+            visible,
+            What::Line {
+                conversation: self.conversation,
+                written: at,
+                sidechain: false,
+                kind,
+            },
+        )
+    }
+
+    fn write(&mut self, at: u64, status: FileStatus, waiting_for: Option<WaitingFor>) -> Id {
+        let at = at.max(self.written_at + 2);
+        let before = self.status();
+        let rested = matches!(before, None | Some(FileStatus::Idle | FileStatus::Shell));
+        let dialog_open = waiting_for == Some(WaitingFor::DialogOpen);
+        let works = match status {
+            FileStatus::Busy => true,
+            FileStatus::Waiting => !dialog_open || !rested,
+            FileStatus::Idle | FileStatus::Shell => false,
+        };
+        if works && rested {
+            self.spell_at = at;
+            self.waits_in_spell = false;
+        }
+        let file = File {
+            conversation: self.conversation,
+            status: Some(status),
+            waiting_for,
+            since: at,
+            kind: AgentKind::Interactive,
+            parked: None,
+            job: None,
+        };
+        self.put(at, file)
+    }
+
+    /// The same status, another detail.
+    fn rewrite(&mut self, at: u64) -> Id {
+        let at = at.max(self.written_at + 2);
+        let mut file = self.file.clone().unwrap_or(File {
+            conversation: self.conversation,
+            status: None,
+            waiting_for: None,
+            since: at,
+            kind: AgentKind::Interactive,
+            parked: None,
+            job: None,
+        });
+        file.conversation = self.conversation;
+        self.put(at, file)
+    }
+
+    fn put(&mut self, at: u64, file: File) -> Id {
+        self.written_at = at;
+        self.file = Some(file.clone());
+        let process = self.processes - 1;
+        self.emit(at, What::Wrote { process, file })
+    }
+
+    fn status(&self) -> Option<FileStatus> {
+        self.file.as_ref().and_then(|file| file.status)
+    }
+
+    /// The status the file should have now.
+    fn status_due(&self) -> (FileStatus, Option<WaitingFor>) {
+        if let Some(asked) = self.dialogs.front() {
+            let waiting_for = match asked.kind {
+                Dialog::Permission | Dialog::Plan | Dialog::Phantom => WaitingFor::Permission,
+                Dialog::Question | Dialog::Form => WaitingFor::Input,
+                Dialog::Auto => WaitingFor::DialogOpen,
+            };
+            (FileStatus::Waiting, Some(waiting_for))
+        } else if self.works() {
+            (FileStatus::Busy, None)
+        } else if self.menu {
+            (FileStatus::Waiting, Some(WaitingFor::DialogOpen))
+        } else {
+            (self.resting_status(), None)
+        }
+    }
+
+    fn resting_status(&self) -> FileStatus {
+        if self.shells > 0 {
+            FileStatus::Shell
+        } else {
+            FileStatus::Idle
+        }
+    }
+
+    /// Writes the file if it must say something else than it does.
+    fn refresh(&mut self, at: u64) -> Option<Id> {
+        let (status, waiting_for) = self.status_due();
+        let same = self.file.as_ref().is_some_and(|file| {
+            file.status == Some(status) && file.waiting_for == waiting_for
+        });
+        (!same).then(|| self.write(at, status, waiting_for))
+    }
+
+    fn tick(&mut self, at: u64, tick: Tick) {
+        self.sequence += 1;
+        self.ticks.push(Reverse((at, self.sequence, tick)));
+    }
+
+    fn next(&mut self, after: u64, next: Next) {
+        let tick = Tick::Main(self.epoch, next);
+        self.tick(self.now + after, tick);
+    }
+
+    // ---- the truth ---------------------------------------------------------------------------------
+
+    fn works(&self) -> bool {
+        self.main.is_some() || self.between || !self.agents.is_empty() || self.notices > 0
+    }
+
+    /// What a person who sees the screen would say now.
+    fn right(&self) -> Want {
+        match self.life {
+            Life::Dead => return Want::None,
+            Life::Starting { untrusted } => {
+                return if untrusted {
+                    Want::Ask {
+                        kind: AskKind::Startup,
+                        text: None,
+                    }
+                } else {
+                    Want::None
+                };
+            }
+            Life::Running | Life::Suspended { .. } => {}
+        }
+        if let Some(asked) = self.dialogs.front() {
+            let kind = match asked.kind {
+                Dialog::Permission | Dialog::Phantom => AskKind::Permission,
+                Dialog::Question => AskKind::Question,
+                Dialog::Plan => AskKind::Plan,
+                Dialog::Form => AskKind::Form,
+                Dialog::Auto => AskKind::Dialog,
+            };
+            let text = (kind == AskKind::Permission)
+                .then(|| asked.call.arg.clone())
+                .flatten();
+            return Want::Ask { kind, text };
+        }
+        if self.works() {
+            return Want::Busy;
+        }
+        match &self.rest {
+            Rest::Idle => Want::Idle,
+            Rest::Review { error, .. } => Want::Review {
+                error: error.clone(),
+            },
+        }
+    }
+
+    fn say(&mut self, want: Want, from: u64, due: Due, push: Push, why: &'static str) {
+        self.truth = want.clone();
+        self.entries.push(Entry {
+            want,
+            from,
+            due,
+            push,
+            why,
+        });
+    }
+
+    /// The truth changed with what was just done, if it did.
+    fn judge(&mut self, from: u64, due: Due, push: Push, why: &'static str) {
+        let right = self.right();
+        if right != self.truth {
+            self.say(right, from, due, push, why);
+        }
+    }
+
+    // ---- time --------------------------------------------------------------------------------------
+
+    fn run_to(&mut self, until: u64) {
+        if self.is_suspended() {
+            // Its clock stands; all that was to come is put off when it goes on.
+            self.now = until;
+            return;
+        }
+        while let Some(Reverse((at, _, _))) = self.ticks.peek()
+            && *at <= until
+        {
+            let Some(Reverse((at, _, tick))) = self.ticks.pop() else {
+                break;
+            };
+            self.now = self.now.max(at);
+            self.ticked(tick);
+        }
+        self.now = until;
+    }
+
+    fn ticked(&mut self, tick: Tick) {
+        match tick {
+            Tick::Running => {
+                self.life = Life::Running;
+            }
+            Tick::Main(epoch, next) => {
+                if epoch == self.epoch {
+                    self.main_goes_on(next);
+                }
+            }
+            Tick::Agent(number) => self.agent_goes_on(number),
+            Tick::AgentTool(number) => self.agent_tool_ends(number),
+            Tick::Notice { mate } => self.agent_reports(mate),
+            Tick::Queue => self.queue_starts(),
+            Tick::ShellEnds(process) => {
+                if process == self.processes && self.shells > 0 {
+                    self.shells -= 1;
+                    self.notice();
+                }
+            }
+            Tick::Wakes(process) => {
+                if process == self.processes && self.wakes > 0 {
+                    self.wakes -= 1;
+                    self.wake();
+                }
+            }
+            Tick::Nag(touched) => self.nag(touched),
+            Tick::Esc(process) => {
+                if process == self.processes {
+                    self.act(&Act::Esc);
+                }
+            }
+        }
+    }
+
+    // ---- the person --------------------------------------------------------------------------------
+
+    fn act(&mut self, act: &Act) {
+        match act {
+            Act::Start { how, same_pid: _ } => {
+                if self.is_dead() {
+                    self.start(*how);
+                }
+                return;
+            }
+            Act::Nothing => return,
+            Act::Kill => {
+                if !self.is_dead() {
+                    self.die(false, None);
+                }
+                return;
+            }
+            Act::Resume => {
+                if let Life::Suspended { at } = self.life {
+                    self.goes_on(at);
+                }
+                return;
+            }
+            Act::Look => {
+                if self.rests_in_review() && !self.is_suspended() {
+                    self.rest = Rest::Idle;
+                    let now = self.now;
+                    self.emit(now, What::Looked);
+                    self.judge(now, Due::At(now + 300), Push::Silent, "P09 it was read");
+                }
+                return;
+            }
+            _ => {}
+        }
+        match self.life {
+            Life::Dead | Life::Suspended { .. } => return,
+            Life::Starting { untrusted } => {
+                if untrusted && *act == Act::Yes {
+                    self.trusted();
+                } else if untrusted && *act == Act::Esc {
+                    self.die(true, None);
+                }
+                return;
+            }
+            Life::Running => {}
+        }
+        match act {
+            Act::Prompt(turn) => self.prompt(turn),
+            Act::Bang { ms } => self.bang(*ms),
+            Act::Compact { ms } => self.compact(*ms),
+            Act::Clear => self.clear(),
+            Act::PickConversation => self.pick(),
+            Act::OpenMenu => self.open_menu(),
+            Act::UnknownCommand => {
+                if self.at_prompt() {
+                    let at = self.now + self.delay(40, 70, 190);
+                    let status = self.resting_status();
+                    self.write(at, status, None);
+                }
+            }
+            Act::Esc => self.esc(),
+            Act::Yes => self.answer(false),
+            Act::NoWithWords => self.answer(true),
+            Act::StrayKey => {
+                let now = self.now;
+                if let Some(asked) = self.dialogs.front_mut()
+                    && !asked.notified
+                {
+                    asked.touched = now;
+                    self.tick(now + 6000, Tick::Nag(now));
+                }
+            }
+            Act::Suspend => {
+                let free = self.dialogs.is_empty() && !self.menu && self.agents.is_empty();
+                if free && !self.is_clearing() {
+                    let (process, now) = (self.processes - 1, self.now);
+                    self.life = Life::Suspended { at: now };
+                    self.emit(now, What::Stopped { process, stopped: true });
+                }
+            }
+            Act::Park => {}
+            Act::Exit => {
+                if self.at_prompt() {
+                    self.die(true, Some("prompt_input_exit"));
+                }
+            }
+            Act::Terminate => self.die(true, Some("other")),
+            Act::Start { .. } | Act::Nothing | Act::Kill | Act::Resume | Act::Look => {}
+        }
+    }
+
+    /// The prompt takes what is typed and nothing runs.
+    fn at_prompt(&self) -> bool {
+        !self.works() && !self.menu && self.dialogs.is_empty()
+    }
+
+    fn is_clearing(&self) -> bool {
+        self.main
+            .as_ref()
+            .is_some_and(|main| main.phase == Phase::Clearing)
+    }
+
+    fn start(&mut self, how: Start) {
+        self.processes += 1;
+        let process = self.processes - 1;
+        if how != Start::Continue || self.conversations == 0 {
+            self.conversation = self.conversations;
+            self.conversations += 1;
+        }
+        self.file = None;
+        self.written_at = 0;
+        self.flush_at = 0;
+        self.rest = Rest::Idle;
+        let found = self.now + self.chance.between(5, 150);
+        self.emit(found, What::Found { process });
+        let key = self.now + self.delay(230, 360, 900);
+        self.emit(key, What::KeyFile { process });
+        if how == Start::Untrusted {
+            self.life = Life::Starting { untrusted: true };
+            let quiet = key + self.chance.between(100, 400);
+            self.emit(quiet, What::Quiet { process, quiet: true });
+            self.judge(
+                key + 1900,
+                Due::At(key + 3500),
+                Push::Yes,
+                "D06 a dialog of the start",
+            );
+            return;
+        }
+        self.life = Life::Starting { untrusted: false };
+        let file_at = key + self.delay(15, 90, 200);
+        self.begins(file_at, how);
+    }
+
+    fn trusted(&mut self) {
+        let process = self.processes - 1;
+        let now = self.now;
+        self.life = Life::Starting { untrusted: false };
+        self.emit(now, What::Quiet { process, quiet: false });
+        let file_at = now + self.delay(120, 180, 260);
+        self.begins(file_at, Start::Plain);
+        // Asked for the last time; from here on idle is right, and so is what stood before.
+    }
+
+    /// The file without status, SessionStart somewhere between, the first idle.
+    fn begins(&mut self, file_at: u64, how: Start) {
+        if how == Start::Continue {
+            let real = self.conversation;
+            self.conversation = self.conversations;
+            self.conversations += 1;
+            self.rewrite(file_at);
+            self.conversation = real;
+            let real_at = file_at + self.chance.between(60, 90);
+            self.rewrite(real_at);
+        } else {
+            self.rewrite(file_at);
+        }
+        let source = if how == Start::Continue {
+            StartSource::Resume
+        } else {
+            StartSource::Startup
+        };
+        let hook_at = file_at + self.chance.between(0, 130);
+        self.hook(hook_at, HookKind::SessionStart { source });
+        let idle_at = file_at + self.delay(110, 180, 700);
+        let idle = self.write(idle_at, FileStatus::Idle, None);
+        let (asked, from) = (self.truth != Want::None, self.now);
+        self.say(
+            Want::Idle,
+            if asked { from } else { idle_at },
+            Due::After {
+                all: vec![idle],
+                ms: 300,
+            },
+            Push::Silent,
+            "P01 the first idle",
+        );
+        self.tick(idle_at, Tick::Running);
+    }
+
+    fn die(&mut self, cleanly: bool, reason: Option<&str>) {
+        let (process, now) = (self.processes - 1, self.now);
+        // What had not happened yet never does; a hook process that runs already is not touched.
+        for (signal, cancelled) in &mut self.signals {
+            let looked = signal.what == What::Looked;
+            if signal.at > now && !looked {
+                *cancelled = true;
+            }
+        }
+        while self.entries.last().is_some_and(|entry| {
+            entry.from > now && !matches!(entry.want, Want::None) && self.entries.len() > 1
+        }) {
+            self.entries.pop();
+        }
+        let mut died = now + self.chance.between(1, 6);
+        if cleanly {
+            let removed = now + self.delay(20, 30, 45);
+            if self.file.is_some() {
+                self.emit(removed, What::Removed { process });
+            }
+            died = removed + self.chance.between(15, 60);
+            if let Some(reason) = reason
+                && self.life == Life::Running
+            {
+                let at = removed + self.chance.between(5, 30);
+                let reason = Arc::from(reason);
+                self.hook(at, HookKind::SessionEnd { reason });
+            }
+        }
+        let died = self.emit(died, What::Died { process });
+        self.life = Life::Dead;
+        self.ticks.clear();
+        self.epoch += 1;
+        self.main = None;
+        self.rest = Rest::Idle;
+        self.queue.clear();
+        self.between = false;
+        self.agents.clear();
+        self.mates = 0;
+        self.notices = 0;
+        self.shells = 0;
+        self.wakes = 0;
+        self.menu = false;
+        self.dialogs.clear();
+        let due = Due::After {
+            all: vec![died],
+            ms: 1000,
+        };
+        self.say(Want::None, now, due, Push::Silent, "D01 to D03 it ended");
+    }
+
+    fn goes_on(&mut self, stopped: u64) {
+        let (process, now) = (self.processes - 1, self.now);
+        let put_off = now - stopped;
+        for (signal, _) in &mut self.signals {
+            if signal.at > stopped && !matches!(signal.what, What::Stopped { .. } | What::Looked) {
+                signal.at += put_off;
+                match &mut signal.what {
+                    What::Wrote { file, .. } if file.since > stopped => file.since += put_off,
+                    What::Line { written, .. } if *written > stopped => *written += put_off,
+                    _ => {}
+                }
+            }
+        }
+        if let Some(file) = &mut self.file
+            && file.since > stopped
+        {
+            file.since += put_off;
+        }
+        for at in [&mut self.written_at, &mut self.flush_at, &mut self.spell_at] {
+            if *at > stopped {
+                *at += put_off;
+            }
+        }
+        let ticks = std::mem::take(&mut self.ticks);
+        self.ticks = ticks
+            .into_iter()
+            .map(|Reverse((at, sequence, tick))| {
+                let at = if at > stopped { at + put_off } else { at };
+                Reverse((at, sequence, tick))
+            })
+            .collect();
+        self.life = Life::Running;
+        self.emit(now, What::Stopped { process, stopped: false });
+    }
+
+    // ---- the main lane -----------------------------------------------------------------------------
+
+    fn prompt(&mut self, turn: &Turn) {
+        if self.menu || !self.dialogs.is_empty() {
+            return;
+        }
+        if self.works() {
+            self.enqueue(turn);
+            return;
+        }
+        let now = self.now;
+        let asked = now + self.delay(30, 56, 110);
+        let busy = now + self.delay(45, 70, 123);
+        let text: Arc<str> = Arc::from("do it");
+        let kind = HookKind::Prompt {
+            text,
+            task_notification: false,
+        };
+        self.hook(asked, kind);
+        if turn.blocked {
+            self.write(busy, FileStatus::Busy, None);
+            let at = busy.max(asked) + self.chance.between(25, 40);
+            let status = self.resting_status();
+            let idle = self.write(at, status, None);
+            self.rest = Rest::Idle;
+            self.say(Want::Busy, now, Due::Never, Push::Silent, "I05 a blocked prompt");
+            self.say(Want::Idle, now, Due::Silence { file: idle }, Push::Silent, "I05");
+            // Nothing is taken before the file says idle again.
+            self.between = true;
+            let done = self.written_at;
+            self.tick(done, Tick::Queue);
+            return;
+        }
+        self.line(busy + 20, prompted(false));
+        self.begin(turn.clone(), true);
+        let write = self.write(busy, FileStatus::Busy, None);
+        self.judge(
+            now,
+            Due::After {
+                all: vec![write],
+                ms: 300,
+            },
+            Push::Silent,
+            "P02 a prompt",
+        );
+        let after = busy.max(asked) - now + self.chance.between(60, 200);
+        self.next(after, Next::Piece);
+    }
+
+    fn begin(&mut self, turn: Turn, typed: bool) {
+        self.epoch += 1;
+        self.main = Some(Main {
+            turn,
+            piece: 0,
+            phase: Phase::Silent,
+            began: self.now,
+            typed,
+            vetoed: 0,
+            wakes: false,
+            tool: None,
+        });
+    }
+
+    /// A prompt while something runs waits; its UPS comes now (measured), and only now.
+    fn enqueue(&mut self, turn: &Turn) {
+        let takes = self.main.as_ref().is_some_and(|main| match main.phase {
+            Phase::Silent | Phase::Streaming | Phase::Tool => self.now > main.began + 700,
+            Phase::Asking
+            | Phase::AutoCompaction
+            | Phase::Compaction
+            | Phase::Bang
+            | Phase::Clearing
+            | Phase::Ending => false,
+        });
+        if !takes || turn.blocked || !self.agents.is_empty() || self.notices > 0 {
+            return;
+        }
+        let at = self.now + self.delay(34, 60, 177);
+        let text = Arc::from("and that");
+        self.hook(
+            at,
+            HookKind::Prompt {
+                text,
+                task_notification: false,
+            },
+        );
+        self.line(at + 10, TranscriptKind::Enqueued);
+        self.queue.push_back(Queued::Typed(turn.clone()));
+        self.waits_in_spell = true;
+    }
+
+    fn main_goes_on(&mut self, next: Next) {
+        if self.main.is_none() {
+            return;
+        }
+        match next {
+            Next::Piece => self.piece(),
+            Next::Token => {
+                if let Some(main) = &mut self.main {
+                    main.phase = Phase::Streaming;
+                    if let Some(Piece::Think { text, .. }) = main.turn.pieces.get(main.piece) {
+                        let text = *text;
+                        main.piece += 1;
+                        self.next(text, Next::Piece);
+                    }
+                }
+            }
+            Next::Asks => self.main_asks(),
+            Next::ToolEnds => self.main_tool_ends(),
+            Next::Compacted => self.compacted(),
+            Next::Bang => self.bang_ends(),
+            Next::Finish => self.finishes(),
+            Next::Done => self.done(),
+            Next::Cleared => {
+                self.main = None;
+            }
+        }
+    }
+
+    fn piece(&mut self) {
+        let Some(main) = &mut self.main else {
+            return;
+        };
+        let Some(piece) = main.turn.pieces.get(main.piece).cloned() else {
+            self.finishes();
+            return;
+        };
+        if !matches!(piece, Piece::Think { .. }) {
+            main.piece += 1;
+        }
+        match piece {
+            Piece::Think { silent, .. } => {
+                main.phase = Phase::Silent;
+                self.next(silent, Next::Token);
+            }
+            Piece::Tool(tool) => {
+                main.phase = Phase::Tool;
+                let name = tool_name(tool.dialog);
+                let call = self.call(name);
+                self.tool_starts(None, &call);
+                if let Some(main) = &mut self.main {
+                    main.tool = Some((tool.clone(), call));
+                }
+                if tool.dialog.is_some() {
+                    let after = self.delay(55, 90, 130);
+                    self.next(after, Next::Asks);
+                } else {
+                    let after = self.chance.between(40, 60) + tool.ms;
+                    self.next(after, Next::ToolEnds);
+                }
+            }
+            Piece::Agent { think, tools } => self.agent_starts(think, tools, false),
+            Piece::Teammate { think, tools } => self.agent_starts(think, tools, true),
+            Piece::Shell { ms } => {
+                main.phase = Phase::Tool;
+                let call = self.call("Bash");
+                self.tool_starts(None, &call);
+                let ended = self.now + self.chance.between(100, 160);
+                self.tool_ended(ended, &call);
+                self.shells += 1;
+                let process = self.processes;
+                self.tick(ended + ms, Tick::ShellEnds(process));
+                let after = ended - self.now + self.chance.between(80, 160);
+                self.next(after, Next::Piece);
+            }
+            Piece::Compaction { ms } => {
+                main.phase = Phase::AutoCompaction;
+                let at = self.now;
+                self.hook(at, HookKind::CompactStarted { manual: false });
+                self.next(ms, Next::Compacted);
+            }
+            Piece::Wakeup { ms } => {
+                main.phase = Phase::Tool;
+                main.wakes = true;
+                let call = self.call("ScheduleWakeup");
+                self.tool_starts(None, &call);
+                let ended = self.now + self.chance.between(100, 170);
+                self.tool_ended(ended, &call);
+                self.wakes += 1;
+                let process = self.processes;
+                self.tick(ended + ms, Tick::Wakes(process));
+                let after = ended - self.now + self.chance.between(80, 160);
+                self.next(after, Next::Piece);
+            }
+        }
+    }
+
+    fn call(&mut self, name: &str) -> ToolCall {
+        self.tools += 1;
+        let number = self.tools;
+        let questions = if name == "AskUserQuestion" {
+            vec![Question {
+                text: Arc::from("Which colour?"),
+                options: vec![Arc::from("Red"), Arc::from("Blue")],
+                multi: false,
+            }]
+        } else {
+            Vec::new()
+        };
+        ToolCall {
+            name: Arc::from(name),
+            use_id: Some(Arc::from(format!("toolu_{number}"))),
+            arg: Some(Arc::from(format!("touch file-{number}.txt"))),
+            input_digest: number,
+            questions,
+        }
+    }
+
+    fn tool_starts(&mut self, lane: Option<Arc<str>>, call: &ToolCall) {
+        let now = self.now;
+        let main = lane.is_none();
+        let tool = call.clone();
+        self.lane_hook(now, lane, HookKind::ToolStarted { tool });
+        if main {
+            let tool = call.clone();
+            self.line(now, TranscriptKind::ToolStarted { tool });
+        }
+    }
+
+    fn tool_ended(&mut self, at: u64, call: &ToolCall) {
+        let tool = call.clone();
+        self.hook(at, HookKind::ToolEnded { tool });
+        self.tool_result(at, call);
+    }
+
+    fn tool_result(&mut self, at: u64, call: &ToolCall) {
+        if let Some(use_id) = call.use_id.clone() {
+            self.line(at, TranscriptKind::ToolEnded { use_id });
+        }
+    }
+
+    fn main_asks(&mut self) {
+        let Some((tool, call)) = self.main.as_ref().and_then(|main| main.tool.clone()) else {
+            return;
+        };
+        let mut kind = tool.dialog.unwrap_or(Dialog::Permission);
+        if kind == Dialog::Auto && (self.menu || !self.dialogs.is_empty()) {
+            kind = Dialog::Permission;
+        }
+        if kind == Dialog::Phantom {
+            let at = self.now;
+            self.hook(at, requested(&call));
+            self.next(tool.ms, Next::ToolEnds);
+            return;
+        }
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Asking;
+        }
+        self.ask(None, kind, call);
+    }
+
+    /// A dialog is drawn. PermissionRequest mostly 10 to 34 ms before the file, from 13 ms after to 158 before.
+    fn ask(&mut self, agent: Option<u32>, kind: Dialog, call: ToolCall) {
+        let now = self.now;
+        let lane = agent.and_then(|number| self.lane(number));
+        let written = now + 15 + self.delay(5, 25, 140);
+        let hook = match kind {
+            Dialog::Permission | Dialog::Question | Dialog::Plan | Dialog::Phantom => {
+                Some(requested(&call))
+            }
+            Dialog::Form => Some(HookKind::FormAsked {
+                server: Arc::from("lab"),
+                message: Arc::from("Which colour?"),
+            }),
+            Dialog::Auto => None,
+        };
+        let hook = hook.map(|kind| {
+            let at = now + self.chance.between(0, 20);
+            self.lane_hook(at, lane, kind)
+        });
+        self.dialogs.push_back(Asked {
+            agent,
+            kind,
+            call,
+            touched: now,
+            notified: false,
+        });
+        let file = self.refresh(written);
+        self.tick(now + 6000, Tick::Nag(now));
+        if let Some(file) = file {
+            let mut all = vec![file];
+            // In the auto-mode dialog the open tool's PreToolUse is what makes it more than a menu (rule 5).
+            if kind == Dialog::Auto {
+                all.extend(self.last_tool_started());
+            }
+            let _named_by = hook;
+            let due = Due::After { all, ms: 400 };
+            self.judge(now, due, Push::Yes, "Q01 to Q08 a dialog");
+        }
+    }
+
+    fn last_tool_started(&self) -> Option<Id> {
+        self.signals.iter().rposition(|(signal, _)| {
+            matches!(
+                &signal.what,
+                What::Hook {
+                    lane: None,
+                    kind: HookKind::ToolStarted { .. },
+                    ..
+                }
+            )
+        })
+    }
+
+    fn nag(&mut self, touched: u64) {
+        let now = self.now;
+        let Some(asked) = self.dialogs.front_mut() else {
+            return;
+        };
+        if asked.touched != touched || asked.notified {
+            return;
+        }
+        asked.notified = true;
+        let kind = match asked.kind {
+            Dialog::Auto => "agent_needs_input",
+            Dialog::Form => "elicitation_dialog",
+            Dialog::Permission | Dialog::Question | Dialog::Plan | Dialog::Phantom => {
+                "permission_prompt"
+            }
+        };
+        self.notify(now, kind);
+    }
+
+    fn notify(&mut self, at: u64, kind: &str) {
+        let kind = Some(Arc::from(kind));
+        let message = Arc::from("Claude needs you");
+        self.hook(at, HookKind::Notified { kind, message });
+    }
+
+    /// The dialog in front is answered so that Claude goes on.
+    fn answer(&mut self, no_with_words: bool) {
+        if self.menu {
+            return;
+        }
+        let Some(asked) = self.dialogs.pop_front() else {
+            return;
+        };
+        let now = self.now;
+        let busy = now + self.delay(54, 60, 91);
+        let file = self.refresh(busy);
+        let due = file.map_or(Due::Never, |file| Due::After {
+            all: vec![file],
+            ms: 300,
+        });
+        let next_asks = !self.dialogs.is_empty();
+        let push = if next_asks { Push::Perhaps } else { Push::Silent };
+        self.judge(now, due, push, "Q02 it was answered");
+        if next_asks {
+            let front = self.dialogs.front().map(|next| next.touched);
+            if let Some(touched) = front {
+                let at = now.max(touched) + 6000;
+                if let Some(next) = self.dialogs.front_mut() {
+                    next.touched = now;
+                }
+                self.tick(at, Tick::Nag(now));
+            }
+        }
+        let Some(number) = asked.agent else {
+            self.main_answered(&asked, no_with_words);
+            return;
+        };
+        let Some(agent) = self.agent(number) else {
+            return;
+        };
+        let ms = agent.tool.as_ref().map_or(0, |(tool, _)| tool.ms);
+        let at = now + self.chance.between(40, 110) + ms;
+        self.tick(at, Tick::AgentTool(number));
+    }
+
+    fn main_answered(&mut self, asked: &Asked, no_with_words: bool) {
+        let now = self.now;
+        let Some(main) = &mut self.main else {
+            return;
+        };
+        main.phase = Phase::Tool;
+        let ms = main.tool.as_ref().map_or(0, |(tool, _)| tool.ms);
+        if no_with_words && asked.kind == Dialog::Permission {
+            // No hook: the tool's result in the transcript is an error and Claude goes on.
+            main.tool = None;
+            main.phase = Phase::Silent;
+            self.tool_result(now + 60, &asked.call);
+            let after = self.chance.between(80, 200);
+            self.next(after, Next::Piece);
+            return;
+        }
+        match asked.kind {
+            Dialog::Form => {
+                let at = now + self.chance.between(85, 120);
+                self.hook(at, HookKind::FormAnswered);
+                self.notify(at + 60, "elicitation_response");
+                self.next(at + 20 - now, Next::ToolEnds);
+            }
+            Dialog::Question | Dialog::Plan => {
+                let after = self.chance.between(45, 140);
+                self.next(after, Next::ToolEnds);
+            }
+            Dialog::Permission | Dialog::Auto | Dialog::Phantom => {
+                let after = self.chance.between(60, 140) + ms;
+                self.next(after, Next::ToolEnds);
+            }
+        }
+    }
+
+    fn main_tool_ends(&mut self) {
+        let now = self.now;
+        let Some((tool, call)) = self.main.as_mut().and_then(|main| main.tool.take()) else {
+            return;
+        };
+        if tool.fails {
+            let failed = call.clone();
+            self.hook(
+                now,
+                HookKind::ToolFailed {
+                    tool: failed,
+                    interrupted: false,
+                },
+            );
+            self.tool_result(now, &call);
+        } else {
+            self.tool_ended(now, &call);
+        }
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Silent;
+        }
+        // Prompts that wait are taken into the running turn at a tool's end.
+        if !self.queue.is_empty() && self.chance.percent(80) {
+            let waiting = self.queue.len();
+            self.queue.clear();
+            for _ in 0..waiting {
+                self.line(now + 90, TranscriptKind::Dequeued);
+            }
+        }
+        let after = self.chance.between(120, 220);
+        self.next(after, Next::Piece);
+    }
+
+    fn finishes(&mut self) {
+        let now = self.now;
+        let Some(main) = &mut self.main else {
+            return;
+        };
+        main.phase = Phase::Ending;
+        match main.turn.end {
+            End::Answer { vetoes, slow } => {
+                let again = main.vetoed > 0;
+                let vetoed = main.vetoed < vetoes;
+                let wakes = main.wakes;
+                let last_message: Option<Arc<str>> = Some(Arc::from("that is done"));
+                self.line(
+                    now,
+                    TranscriptKind::TurnEnded {
+                        last_message: last_message.clone(),
+                    },
+                );
+                let at = now + self.chance.between(5, 40);
+                let agents = u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
+                let background = BackgroundTasks {
+                    shells: self.shells,
+                    agents: agents + self.mates,
+                };
+                let wakes_at = BOOT_WALL_MS + i64::try_from(at).unwrap_or(i64::MAX) + 60_000;
+                let kind = HookKind::Stopped {
+                    last_message,
+                    background: Some(background),
+                    wakes_at_ms: wakes.then_some(wakes_at),
+                    has_crons: wakes || self.wakes > 0,
+                    stop_hook_active: again,
+                };
+                self.hook(at, kind);
+                if vetoed {
+                    if let Some(main) = &mut self.main {
+                        main.vetoed += 1;
+                        main.phase = Phase::Streaming;
+                    }
+                    let after = at - now + self.chance.between(80, 1500);
+                    self.next(after, Next::Finish);
+                } else {
+                    self.next(at - now + slow, Next::Done);
+                }
+            }
+            End::Error { kind, late } => {
+                let error: Arc<str> = Arc::from(ERRORS[usize::from(kind) % ERRORS.len()]);
+                let message: Option<Arc<str>> = Some(Arc::from("API Error"));
+                self.line(
+                    now,
+                    TranscriptKind::ApiError {
+                        kind: error.clone(),
+                        message: message.clone(),
+                    },
+                );
+                if !late {
+                    self.hook(now, HookKind::StopFailed { error, message });
+                }
+                self.next(0, Next::Done);
+            }
+        }
+    }
+
+    fn done(&mut self) {
+        let now = self.now;
+        let Some(main) = self.main.take() else {
+            return;
+        };
+        self.epoch += 1;
+        let lasted = now.saturating_sub(main.began);
+        let (error, lag) = match main.turn.end {
+            End::Answer { .. } => (None, self.delay(39, 69, 110)),
+            End::Error { kind, late } => {
+                let error: Arc<str> = Arc::from(ERRORS[usize::from(kind) % ERRORS.len()]);
+                let lag = self.delay(10, 28, 45);
+                if late {
+                    let at = now + lag + self.chance.between(4, 10);
+                    let message = Some(Arc::from("API Error"));
+                    let error = error.clone();
+                    self.hook(at, HookKind::StopFailed { error, message });
+                }
+                (Some(error), lag)
+            }
+        };
+        if error.is_none() {
+            // The turn's own closing line is written with the next batch.
+            self.line(now + lag, TranscriptKind::TurnEnded { last_message: None });
+        }
+        self.rest = Rest::Review {
+            error,
+            typed: main.typed,
+        };
+        if self.queue.is_empty() {
+            self.ended(now + lag, lasted);
+        } else {
+            self.passes_to_queue(now + lag);
+        }
+    }
+
+    /// The turn is over and no prompt waits.
+    fn ended(&mut self, idle_at: u64, lasted: u64) {
+        let stop = self.last_end();
+        let lines = self.last_end_lines();
+        let slow = matches!(&self.signals[stop].0.what, What::Hook { kind: HookKind::Stopped { background: Some(tasks), .. }, .. } if tasks.agents > 0);
+        let stale = idle_at.saturating_sub(self.signals[stop].0.at) >= 5000;
+        let plain = !slow && !stale && !self.waits_in_spell && lasted > 0;
+        let Some(file) = self.refresh(idle_at) else {
+            return;
+        };
+        let push = match &self.rest {
+            Rest::Review { typed: false, .. } => Push::Perhaps,
+            Rest::Review { .. } | Rest::Idle => Push::Yes,
+        };
+        let from = self.signals[file].0.at;
+        let due = Due::End {
+            hook: stop,
+            file,
+            lines,
+            plain,
+        };
+        self.judge(from, due, push, "P02 the turn ended");
+    }
+
+    fn last_end(&self) -> Id {
+        let found = self.signals.iter().rposition(|(signal, _)| {
+            matches!(
+                &signal.what,
+                What::Hook {
+                    lane: None,
+                    kind: HookKind::Stopped { .. } | HookKind::StopFailed { .. },
+                    ..
+                }
+            )
+        });
+        found.expect("a turn that ends has a Stop or a StopFailure")
+    }
+
+    fn last_end_lines(&self) -> Vec<Id> {
+        let found = self.signals.iter().rposition(|(signal, _)| {
+            matches!(
+                &signal.what,
+                What::Line {
+                    kind: TranscriptKind::TurnEnded { .. } | TranscriptKind::ApiError { .. },
+                    ..
+                }
+            )
+        });
+        found.into_iter().collect()
+    }
+
+    /// The file says idle for a moment, then the prompts that waited run as one turn.
+    fn passes_to_queue(&mut self, idle_at: u64) {
+        self.between = true;
+        let shown = self.agents.is_empty() && self.notices == 0 && self.dialogs.is_empty();
+        let mut at = idle_at;
+        if shown {
+            let status = self.resting_status();
+            let idle = self.write(idle_at, status, None);
+            at = self.signals[idle].0.at;
+        }
+        let gap = self.delay(30, 34, 140);
+        self.tick(at + gap, Tick::Queue);
+    }
+
+    fn queue_starts(&mut self) {
+        let now = self.now;
+        self.between = false;
+        let waiting = self.queue.len();
+        let Some(first) = self.queue.pop_front() else {
+            return;
+        };
+        let (mut turn, mut typed) = match first {
+            Queued::Typed(turn) => (turn, true),
+            Queued::Notice => (notice_turn(), false),
+        };
+        for other in std::mem::take(&mut self.queue) {
+            if let Queued::Typed(other) = other {
+                turn.pieces.extend(other.pieces);
+                turn.end = other.end;
+                typed = true;
+            }
+        }
+        for _ in 0..waiting {
+            self.line(now, TranscriptKind::Dequeued);
+        }
+        self.line(now, prompted(!typed));
+        self.begin(turn, typed);
+        self.refresh(now);
+        if !typed {
+            let at = now + self.chance.between(0, 25);
+            self.task_notification(at);
+        }
+        self.judge(now, Due::Never, Push::Silent, "B05 the prompts that waited");
+        let after = self.chance.between(60, 160);
+        self.next(after, Next::Piece);
+    }
+
+    fn task_notification(&mut self, at: u64) {
+        let text = Arc::from("<task-notification>");
+        self.hook(
+            at,
+            HookKind::Prompt {
+                text,
+                task_notification: true,
+            },
+        );
+        if at > self.spell_at + 400 {
+            self.waits_in_spell = true;
+        }
+    }
+
+    // ---- commands ----------------------------------------------------------------------------------
+
+    fn bang(&mut self, ms: u64) {
+        if !self.at_prompt() {
+            return;
+        }
+        let now = self.now;
+        self.begin(notice_turn(), true);
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Bang;
+        }
+        let at = now + self.delay(58, 85, 140);
+        let busy = self.write(at, FileStatus::Busy, None);
+        let due = Due::After {
+            all: vec![busy],
+            ms: 300,
+        };
+        self.judge(now, due, Push::Silent, "P08 a command of the shell");
+        self.next(at - now + ms, Next::Bang);
+    }
+
+    fn bang_ends(&mut self) {
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Silent;
+        }
+        let after = self.chance.between(60, 160);
+        self.next(after, Next::Piece);
+    }
+
+    fn compact(&mut self, ms: u64) {
+        if !self.at_prompt() {
+            return;
+        }
+        let now = self.now;
+        self.begin(notice_turn(), true);
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Compaction;
+        }
+        let hook = now + self.delay(40, 58, 80);
+        self.hook(hook, HookKind::CompactStarted { manual: true });
+        let at = hook + self.delay(4, 20, 169);
+        let busy = self.write(at, FileStatus::Busy, None);
+        let due = Due::After {
+            all: vec![busy],
+            ms: 300,
+        };
+        self.judge(now, due, Push::Silent, "C01 /compact");
+        self.next(at - now + ms, Next::Compacted);
+    }
+
+    fn compacted(&mut self) {
+        let now = self.now;
+        let (id, kind) = (Arc::from("a-compaction"), Arc::from(""));
+        self.hook(now, HookKind::SubagentStopped { id, kind });
+        let source = StartSource::Compact;
+        let began = now + self.chance.between(50, 85);
+        self.hook(began, HookKind::SessionStart { source });
+        let ended = began + self.chance.between(20, 40);
+        self.hook(ended, HookKind::CompactEnded);
+        self.line(ended + 70, TranscriptKind::CompactBoundary);
+        let manual = self
+            .main
+            .as_ref()
+            .is_some_and(|main| main.phase == Phase::Compaction);
+        if manual {
+            let at = ended + self.delay(40, 65, 110);
+            self.restored(at, "C01 the badge from before");
+        } else {
+            if let Some(main) = &mut self.main {
+                main.phase = Phase::Silent;
+            }
+            let after = ended - now + self.chance.between(100, 400);
+            self.next(after, Next::Piece);
+        }
+    }
+
+    /// A compaction is over: what was before is so again.
+    fn restored(&mut self, idle_at: u64, why: &'static str) {
+        let Some(main) = self.main.take() else {
+            return;
+        };
+        self.epoch += 1;
+        let now = self.now;
+        if let Some(file) = self.refresh(idle_at) {
+            let right = self.right();
+            self.truth = right;
+            self.entries.push(Entry {
+                want: Want::AsBefore { at: main.began },
+                from: now,
+                due: Due::Silence { file },
+                push: Push::Perhaps,
+                why,
+            });
+        }
+    }
+
+    fn clear(&mut self) {
+        if !self.at_prompt() || self.shells > 0 {
+            return;
+        }
+        let now = self.now;
+        let ended = now + self.delay(30, 42, 80);
+        let reason = Arc::from("clear");
+        self.hook(ended, HookKind::SessionEnd { reason });
+        let busy = ended + self.chance.between(10, 40);
+        self.write(busy, FileStatus::Busy, None);
+        self.conversation = self.conversations;
+        self.conversations += 1;
+        self.flush_at = 0;
+        let named = busy + self.chance.between(100, 180);
+        self.rewrite(named);
+        let source = StartSource::Clear;
+        let started = named + self.chance.between(30, 70);
+        let hook = self.hook(started, HookKind::SessionStart { source });
+        let idle = started + self.chance.between(100, 280);
+        let status = self.resting_status();
+        let file = self.write(idle, status, None);
+        self.rest = Rest::Idle;
+        self.begin(notice_turn(), true);
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Clearing;
+        }
+        self.say(Want::Busy, now, Due::Never, Push::Silent, "R01 /clear");
+        self.say(
+            Want::Idle,
+            now,
+            Due::End {
+                hook,
+                file,
+                lines: Vec::new(),
+                plain: true,
+            },
+            Push::Silent,
+            "R01 /clear",
+        );
+        self.next(idle - now, Next::Cleared);
+    }
+
+    fn pick(&mut self) {
+        if !self.menu || self.works() || !self.dialogs.is_empty() || self.shells > 0 {
+            return;
+        }
+        let now = self.now;
+        let ended = now + self.chance.between(60, 90);
+        let reason = Arc::from("resume");
+        self.hook(ended, HookKind::SessionEnd { reason });
+        self.conversation = if self.conversation > 0 {
+            self.conversation - 1
+        } else {
+            self.conversations += 1;
+            self.conversations - 1
+        };
+        self.flush_at = 0;
+        let started = ended + self.chance.between(50, 80);
+        let source = StartSource::Resume;
+        let hook = self.hook(started, HookKind::SessionStart { source });
+        let named_at = started + self.chance.between(60, 90);
+        let named = self.rewrite(named_at);
+        self.menu = false;
+        let at = self.written_at + self.chance.between(80, 120);
+        let idle = self.refresh(at);
+        self.rest = Rest::Idle;
+        let mut all = vec![hook, named];
+        all.extend(idle);
+        let due = Due::After { all, ms: 300 };
+        self.judge(now, due, Push::Silent, "R03 /resume");
+    }
+
+    fn open_menu(&mut self) {
+        if self.menu || !self.dialogs.is_empty() || !self.queue.is_empty() || self.between {
+            return;
+        }
+        if !self.agents.is_empty() || self.notices > 0 {
+            return;
+        }
+        let open = self.main.as_ref().is_none_or(|main| match main.phase {
+            Phase::Silent | Phase::Streaming | Phase::Tool => self.now > main.began + 400,
+            Phase::Asking
+            | Phase::AutoCompaction
+            | Phase::Compaction
+            | Phase::Bang
+            | Phase::Clearing
+            | Phase::Ending => false,
+        });
+        // A turn that goes on to spawn helpers under an open menu was never recorded.
+        let spawns = self.main.as_ref().is_some_and(|main| {
+            main.turn
+                .pieces
+                .iter()
+                .any(|piece| matches!(piece, Piece::Agent { .. } | Piece::Teammate { .. }))
+        });
+        if open && !spawns {
+            self.menu = true;
+            let at = self.now + self.delay(39, 60, 206);
+            self.refresh(at);
+        }
+    }
+
+    fn esc(&mut self) {
+        let now = self.now;
+        if self.menu {
+            self.menu = false;
+            let at = now + self.delay(90, 105, 190);
+            if self.works() || self.queue.is_empty() {
+                self.refresh(at);
+            } else {
+                // What ended under the menu is told now (c4): idle, then the turn that nobody typed.
+                self.passes_to_queue(at);
+            }
+            return;
+        }
+        if let Some(asked) = self.dialogs.front() {
+            if asked.agent.is_none() {
+                self.refuse();
+            }
+            return;
+        }
+        let Some(main) = &self.main else {
+            return;
+        };
+        if now < main.began + 140 {
+            let (at, process) = (main.began + 140, self.processes);
+            self.tick(at, Tick::Esc(process));
+            return;
+        }
+        if !self.agents.is_empty() || self.notices > 0 {
+            return;
+        }
+        match main.phase {
+            Phase::Silent => self.interrupted(false, false),
+            Phase::Streaming => self.interrupted(false, true),
+            Phase::Tool => self.interrupted(true, true),
+            Phase::Bang => self.interrupted(true, false),
+            Phase::Compaction => {
+                let at = now + self.delay(92, 115, 147);
+                self.restored(at, "C03 the compaction was cancelled");
+            }
+            Phase::Asking | Phase::AutoCompaction | Phase::Clearing | Phase::Ending => {}
+        }
+    }
+
+    /// Esc at a turn: no hook; with a marker in the transcript unless nothing had come yet.
+    fn interrupted(&mut self, in_tool: bool, marker: bool) {
+        let now = self.now;
+        let Some(main) = self.main.take() else {
+            return;
+        };
+        self.epoch += 1;
+        let mut at = now + self.delay(92, 115, 143);
+        if marker {
+            if let Some((_, call)) = &main.tool {
+                let call = call.clone();
+                self.tool_result(at + 20, &call);
+            }
+            self.line(at + 20, TranscriptKind::Interrupted);
+        }
+        self.rest = Rest::Idle;
+        if !self.queue.is_empty() {
+            self.passes_to_queue(at);
+            return;
+        }
+        if in_tool {
+            self.write(at, FileStatus::Shell, None);
+            at += self.chance.between(45, 65);
+        }
+        if let Some(file) = self.refresh(at) {
+            let due = Due::Silence { file };
+            self.judge(now, due, Push::Silent, "I01 to I04 interrupted");
+        }
+    }
+
+    /// Esc or the last option at the main lane's dialog.
+    fn refuse(&mut self) {
+        let now = self.now;
+        let Some(asked) = self.dialogs.pop_front() else {
+            return;
+        };
+        self.main = None;
+        self.epoch += 1;
+        let at = now + self.delay(76, 115, 170);
+        self.tool_result(at + 20, &asked.call);
+        self.line(at + 20, TranscriptKind::Interrupted);
+        self.rest = Rest::Idle;
+        if !self.queue.is_empty() {
+            self.passes_to_queue(at);
+            let due = Due::After {
+                all: vec![self.signals.len() - 1],
+                ms: 800,
+            };
+            self.judge(now, due, Push::Silent, "B06 a prompt waits");
+            return;
+        }
+        if let Some(file) = self.refresh(at) {
+            let due = Due::Silence { file };
+            self.judge(now, due, Push::Silent, "Q03 refused");
+        }
+    }
+
+    // ---- beside the main lane ----------------------------------------------------------------------
+
+    fn agent(&mut self, number: u32) -> Option<&mut Agent> {
+        self.agents.iter_mut().find(|agent| agent.number == number)
+    }
+
+    fn lane(&self, number: u32) -> Option<Arc<str>> {
+        let agent = self.agents.iter().find(|agent| agent.number == number);
+        agent.map(|agent| agent.id.clone())
+    }
+
+    fn agent_starts(&mut self, think: u64, tools: Vec<Tool>, mate: bool) {
+        let now = self.now;
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Tool;
+        }
+        let call = self.call("Agent");
+        self.tool_starts(None, &call);
+        self.born += 1;
+        let number = self.born;
+        let id: Arc<str> = Arc::from(format!("a{number:016x}"));
+        let kind: Arc<str> = Arc::from(if mate { "mate" } else { "general-purpose" });
+        let started = now + self.chance.between(70, 180);
+        let at = started + self.chance.between(0, 25);
+        self.tool_ended(at, &call);
+        self.lane_hook(
+            started,
+            Some(id.clone()),
+            HookKind::SubagentStarted {
+                id: id.clone(),
+                kind,
+            },
+        );
+        self.mates += u32::from(mate);
+        self.agents.push(Agent {
+            id,
+            number,
+            tools: tools.into(),
+            tool: None,
+            mate,
+        });
+        self.tick(started + think + 150, Tick::Agent(number));
+        let after = at - now + self.chance.between(120, 240);
+        self.next(after, Next::Piece);
+    }
+
+    fn agent_goes_on(&mut self, number: u32) {
+        let now = self.now;
+        let Some(agent) = self.agent(number) else {
+            return;
+        };
+        let (id, mate) = (agent.id.clone(), agent.mate);
+        let Some(tool) = agent.tools.pop_front() else {
+            let kind: Arc<str> = Arc::from(if mate { "mate" } else { "general-purpose" });
+            let lane = Some(id.clone());
+            self.lane_hook(now, lane, HookKind::SubagentStopped { id, kind });
+            self.agents.retain(|agent| agent.number != number);
+            self.notices += 1;
+            let at = now + self.chance.between(90, 170);
+            self.tick(at, Tick::Notice { mate });
+            return;
+        };
+        let call = self.call("Bash");
+        self.tool_starts(Some(id), &call);
+        let asks = tool.dialog.is_some();
+        let ms = tool.ms;
+        if let Some(agent) = self.agent(number) {
+            agent.tool = Some((tool, call.clone()));
+        }
+        if asks {
+            self.ask(Some(number), Dialog::Permission, call);
+        } else {
+            self.tick(now + ms + 50, Tick::AgentTool(number));
+        }
+    }
+
+    fn agent_tool_ends(&mut self, number: u32) {
+        let now = self.now;
+        let Some(agent) = self.agent(number) else {
+            return;
+        };
+        let Some((_, tool)) = agent.tool.take() else {
+            return;
+        };
+        let lane = Some(agent.id.clone());
+        self.lane_hook(now, lane, HookKind::ToolEnded { tool });
+        let at = now + self.chance.between(100, 160);
+        self.tick(at, Tick::Agent(number));
+    }
+
+    fn agent_reports(&mut self, mate: bool) {
+        self.notices -= 1;
+        if self.main.is_some() || self.between {
+            self.notice();
+            return;
+        }
+        let now = self.now;
+        let alone = self.agents.is_empty() && self.notices == 0 && self.dialogs.is_empty();
+        if alone {
+            // The file shows the moment between two turns; a poll mostly misses it.
+            let status = self.resting_status();
+            let idle = self.write(now, status, None);
+            let gap = if mate {
+                self.chance.between(100, 160)
+            } else {
+                self.chance.between(2, 25)
+            };
+            let at = self.signals[idle].0.at + gap;
+            self.between = true;
+            self.queue.push_back(Queued::Notice);
+            if !mate {
+                self.line(at, TranscriptKind::Enqueued);
+            }
+            self.tick(at, Tick::Queue);
+        } else {
+            self.begin(notice_turn(), false);
+            self.task_notification(now + 5);
+            self.line(now, TranscriptKind::Enqueued);
+            self.line(now, TranscriptKind::Dequeued);
+            self.line(now, prompted(true));
+            self.next(80, Next::Piece);
+        }
+    }
+
+    /// Something that ran in the background tells Claude.
+    fn notice(&mut self) {
+        let now = self.now;
+        if self.works() || self.menu {
+            self.line(now, TranscriptKind::Enqueued);
+            self.queue.push_back(Queued::Notice);
+            self.waits_in_spell = true;
+            return;
+        }
+        self.begin(notice_turn(), false);
+        let busy = self.refresh(now + 20);
+        let at = now + self.chance.between(10, 40);
+        self.task_notification(at);
+        self.line(now + 30, TranscriptKind::Enqueued);
+        self.line(now + 30, TranscriptKind::Dequeued);
+        self.line(now + 30, prompted(true));
+        self.nobody_typed(busy);
+    }
+
+    fn wake(&mut self) {
+        let now = self.now;
+        if self.works() || self.menu {
+            self.line(now, TranscriptKind::Enqueued);
+            self.queue.push_back(Queued::Notice);
+            self.waits_in_spell = true;
+            return;
+        }
+        self.begin(notice_turn(), false);
+        let busy = self.refresh(now + 5);
+        let at = now + self.chance.between(15, 40);
+        let text = Arc::from("wake up");
+        let kind = HookKind::Prompt {
+            text,
+            task_notification: false,
+        };
+        self.hook(at, kind);
+        self.line(now, TranscriptKind::Enqueued);
+        self.line(now, TranscriptKind::Dequeued);
+        self.line(now, prompted(true));
+        self.nobody_typed(busy);
+    }
+
+    fn nobody_typed(&mut self, busy: Option<Id>) {
+        let now = self.now;
+        let due = busy.map_or(Due::Never, |busy| Due::After {
+            all: vec![busy],
+            ms: 300,
+        });
+        self.judge(now, due, Push::Silent, "B04, B08 a turn nobody typed");
+        let after = self.chance.between(60, 160);
+        self.next(after, Next::Piece);
+    }
+}
+
+impl Default for Claude {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn tool_name(dialog: Option<Dialog>) -> &'static str {
+    match dialog {
+        Some(Dialog::Question) => "AskUserQuestion",
+        Some(Dialog::Plan) => "ExitPlanMode",
+        Some(Dialog::Form) => "mcp__lab__ask_user",
+        Some(Dialog::Permission | Dialog::Auto | Dialog::Phantom) | None => "Bash",
+    }
+}
+
+/// PermissionRequest has no `tool_use_id`.
+fn requested(call: &ToolCall) -> HookKind {
+    let mut tool = call.clone();
+    tool.use_id = None;
+    HookKind::PermissionRequested { tool }
+}
+
+fn prompted(task_notification: bool) -> TranscriptKind {
+    TranscriptKind::Prompted { task_notification }
+}
+
+/// A short answer to something nobody typed.
+fn notice_turn() -> Turn {
+    Turn {
+        pieces: vec![Piece::Think {
+            silent: 40,
+            text: 30,
+        }],
+        end: End::Answer { vetoes: 0, slow: 0 },
+        blocked: false,
+    }
+}

@@ -1,0 +1,352 @@
+//! Compares what was shown with the truth: never a badge that was not right on the way, and the right one
+//! within its deadline. Deadlines count from the arrival of what decides; they are those of the cases.
+
+use crate::adversary::Adversary;
+use crate::truth::{Due, Entry, Id, Push, Signal, Want, What};
+use crate::world::{Run, Seen, Shown};
+use purplemux_core::view::AskKind;
+
+/// The general deadline, from the deciding signal.
+const DEADLINE_MS: u64 = 300;
+/// The wait of rule 4 for a late Stop.
+const WAIT_MS: u64 = 500;
+/// A question to the transcript and its answer.
+const PROBE_MS: u64 = 50;
+/// After a start of the server everything is right within this.
+const RECOVERY_MS: u64 = 2000;
+/// Rule 6: a push follows 1 to 3 s after the badge.
+const PUSH_MS: u64 = 3000;
+/// A Stop is late, but counts, for so long after its spell.
+const LATE_MS: u64 = 30_000;
+
+/// What is wrong with this run; empty when nothing is.
+#[must_use]
+pub fn judge(
+    signals: &[Option<Signal>],
+    entries: &[Entry],
+    run: &Run,
+    adversary: &Adversary,
+) -> Vec<String> {
+    let judge = Judge {
+        signals,
+        run,
+        adversary,
+    };
+    let mut faults = run.broken.clone();
+    let entries = judge.with_allowances(entries);
+    let dues: Vec<Option<u64>> = entries.iter().map(|entry| judge.due(entry)).collect();
+    faults.extend(judge.walk(&entries, &dues));
+    faults.extend(judge.texts(&entries, &dues));
+    faults.extend(judge.pushes(&entries, &dues));
+    faults
+}
+
+struct Judge<'a> {
+    signals: &'a [Option<Signal>],
+    run: &'a Run,
+    adversary: &'a Adversary,
+}
+
+impl Judge<'_> {
+    fn arrived(&self, id: Id) -> Option<u64> {
+        self.run.arrived.get(id).copied().flatten()
+    }
+
+    /// The transcript could not be read somewhere in this time.
+    fn blind(&self, from: u64, to: u64) -> Option<u64> {
+        let blind = self.adversary.blind.iter();
+        blind
+            .filter(|stretch| stretch.from <= to && from <= stretch.to)
+            .map(|stretch| stretch.to)
+            .max()
+    }
+
+    /// By when an entry must be shown; `None`: it may be skipped.
+    fn due(&self, entry: &Entry) -> Option<u64> {
+        let due = match &entry.due {
+            Due::Never => None,
+            Due::At(at) => Some(*at),
+            Due::After { all, ms } => {
+                let mut latest = 0;
+                for id in all {
+                    latest = latest.max(self.arrived(*id)?);
+                }
+                Some(latest + ms)
+            }
+            Due::End {
+                hook,
+                file,
+                lines,
+                plain,
+            } => self.end_due(*hook, *file, lines, *plain),
+            Due::Silence { file } => {
+                let file = self.arrived(*file)?;
+                let asked = file + WAIT_MS + PROBE_MS;
+                let answered = self
+                    .blind(file, asked)
+                    .map_or(asked, |seen| seen.max(asked) + RECOVERY_MS);
+                Some(answered + DEADLINE_MS)
+            }
+        }?;
+        let down = self.adversary.down.iter();
+        let pushed = down
+            .filter(|stretch| stretch.from <= due && due < stretch.to + RECOVERY_MS)
+            .map(|stretch| stretch.to + RECOVERY_MS)
+            .max();
+        Some(pushed.unwrap_or(due))
+    }
+
+    fn end_due(&self, hook: Id, file: Id, lines: &[Id], plain: bool) -> Option<u64> {
+        let file = self.arrived(file)?;
+        let hook = self.arrived(hook);
+        let asked = file + WAIT_MS + PROBE_MS;
+        if let Some(hook) = hook
+            && hook <= file + WAIT_MS
+        {
+            return Some(if plain {
+                file.max(hook) + DEADLINE_MS
+            } else {
+                asked + DEADLINE_MS + self.blind(file, asked).map_or(0, |_| RECOVERY_MS)
+            });
+        }
+        // Nothing but the transcript tells in time.
+        let seen = lines
+            .iter()
+            .filter_map(|id| self.signals[*id].as_ref())
+            .map(|line| line.at)
+            .max();
+        let by_lines = seen.filter(|seen| {
+            *seen + 20 < asked && self.blind(file, asked).is_none()
+        });
+        match (by_lines, hook) {
+            (Some(_), _) => Some(asked + DEADLINE_MS),
+            (None, Some(hook)) if hook < file + LATE_MS => Some(hook.max(asked) + DEADLINE_MS),
+            (None, Some(_) | None) => None,
+        }
+    }
+
+    /// Entries that lost or late evidence makes right besides the truth.
+    fn with_allowances(&self, entries: &[Entry]) -> Vec<Entry> {
+        let mut all = Vec::new();
+        for entry in entries {
+            if let Due::End { hook, file, .. } = &entry.due
+                && matches!(entry.want, Want::Review { .. })
+                && let Some(file) = self.arrived(*file)
+            {
+                let in_time = self
+                    .arrived(*hook)
+                    .is_some_and(|hook| hook <= file + WAIT_MS + PROBE_MS);
+                if !in_time {
+                    all.push(Entry {
+                        want: Want::Idle,
+                        from: file + WAIT_MS,
+                        due: Due::Never,
+                        push: Push::Silent,
+                        why: "rule 4: idle for want of evidence",
+                    });
+                }
+            }
+            all.push(entry.clone());
+        }
+        all
+    }
+
+    fn shown_at(&self, at: u64) -> &Seen {
+        let seen = self.run.seen.iter().rev().find(|seen| seen.at <= at);
+        seen.unwrap_or(&self.run.seen[0])
+    }
+
+    fn fits(&self, entries: &[Entry], place: usize, seen: &Seen) -> bool {
+        let recovers = |stretch: &crate::adversary::Stretch| {
+            (stretch.to..stretch.to + RECOVERY_MS).contains(&seen.at)
+        };
+        if seen.shown == Shown::Unknown {
+            return self.adversary.down.iter().any(recovers);
+        }
+        match &entries[place].want {
+            Want::None => seen.shown == Shown::None,
+            Want::Idle => seen.shown == Shown::Idle,
+            Want::Busy => seen.shown == Shown::Busy,
+            Want::Ask { kind, .. } => matches!(&seen.shown, Shown::Ask(shown) if self.names(*kind, *shown, seen.at, entries[place].from)),
+            Want::Review { error } => seen.shown == Shown::Review(error.clone()),
+            Want::AsBefore { at } => {
+                let before = &self.shown_at(*at).shown;
+                let settled = &self.shown_at(*at + DEADLINE_MS).shown;
+                let poorer = self.adversary.knobs.disturbs_hooks() || self.adversary.knobs.blind;
+                let rests = matches!(seen.shown, Shown::Idle | Shown::Review(_));
+                rests
+                    && (seen.shown == *before
+                        || seen.shown == *settled
+                        || (poorer && seen.shown == Shown::Idle)
+                        || self.rested(entries, place, &seen.shown))
+            }
+        }
+    }
+
+    /// The badge that was right before the spell, whether or not it was shown yet.
+    fn rested(&self, entries: &[Entry], place: usize, shown: &Shown) -> bool {
+        let before = entries[..place].iter().rev().find(|entry| {
+            !matches!(entry.want, Want::Busy | Want::AsBefore { .. })
+        });
+        match before.map(|entry| &entry.want) {
+            Some(Want::Idle) => *shown == Shown::Idle,
+            Some(Want::Review { error }) => *shown == Shown::Review(error.clone()),
+            Some(Want::None | Want::Busy | Want::Ask { .. } | Want::AsBefore { .. }) | None => {
+                false
+            }
+        }
+    }
+
+    /// The file tells permission from input; only a hook tells plan, question and form.
+    fn names(&self, right: AskKind, shown: AskKind, at: u64, since: u64) -> bool {
+        let unsure = at < since + 600 || self.adversary.knobs.disturbs_hooks();
+        right == shown
+            || (unsure
+                && matches!(
+                    (right, shown),
+                    (AskKind::Plan, AskKind::Permission)
+                        | (AskKind::Form, AskKind::Question)
+                        | (AskKind::Question, AskKind::Form)
+                ))
+    }
+
+    /// Goes along what was shown and what was right, one step of either at a time.
+    fn walk(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
+        let mut moments: Vec<u64> = self.run.seen.iter().map(|seen| seen.at).collect();
+        moments.extend(dues.iter().flatten().copied());
+        moments.extend(entries.iter().filter_map(|entry| match entry.want {
+            Want::Ask { .. } => Some(entry.from + 601),
+            Want::None | Want::Idle | Want::Busy | Want::Review { .. } | Want::AsBefore { .. } => {
+                None
+            }
+        }));
+        moments.push(self.run.end);
+        moments.sort_unstable();
+        moments.dedup();
+        let mut place = 0;
+        for at in moments {
+            if at > self.run.end || self.is_down(at) {
+                continue;
+            }
+            // Several changes within one event: the last one is what a viewer sees.
+            let seen = self.shown_at(at);
+            let seen = &Seen {
+                at,
+                ..seen.clone()
+            };
+            let must = dues
+                .iter()
+                .rposition(|due| due.is_some_and(|due| due < at))
+                .unwrap_or(0);
+            let low = place.max(must);
+            let found = (low..entries.len())
+                .take_while(|next| *next == low || entries[*next].from <= at)
+                .find(|next| entries[*next].from <= at && self.fits(entries, *next, seen));
+            match found {
+                Some(next) => place = next,
+                None => {
+                    let wanted = &entries[low];
+                    let due = dues[low];
+                    let also: Vec<&Want> = entries[low..]
+                        .iter()
+                        .take_while(|entry| entry.from <= at)
+                        .map(|entry| &entry.want)
+                        .collect();
+                    return vec![format!(
+                        "at {at}: {:?} is shown; right is {also:?} (from {} due {due:?}, {})",
+                        seen.shown, wanted.from, wanted.why
+                    )];
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    fn is_down(&self, at: u64) -> bool {
+        self.adversary.down.iter().any(|stretch| stretch.holds(at))
+    }
+
+    /// Where all hooks come in time, a permission dialog shows the command that is asked about.
+    fn texts(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
+        if self.adversary.knobs.disturbs_hooks() {
+            return Vec::new();
+        }
+        let mut faults = Vec::new();
+        for (place, entry) in entries.iter().enumerate() {
+            let Want::Ask {
+                text: Some(text), ..
+            } = &entry.want
+            else {
+                continue;
+            };
+            let at = dues[place].unwrap_or(entry.from).max(entry.from + 300) + 300;
+            let next = entries.get(place + 1).map_or(self.run.end, |next| next.from);
+            if at >= next {
+                continue;
+            }
+            let seen = self.shown_at(at);
+            let says = seen.text.as_deref().unwrap_or("");
+            if matches!(seen.shown, Shown::Ask(_)) && !says.contains(text.as_ref()) {
+                faults.push(format!("at {at}: the dialog asks {text:?}, shown is {says:?}"));
+            }
+        }
+        faults
+    }
+
+    /// A stay that lasts is pushed once; one that is over before anybody could be told is not.
+    fn pushes(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
+        let mut faults = Vec::new();
+        let stays = self.stays();
+        for (from, to, episode) in stays {
+            let alerts: Vec<bool> = self
+                .run
+                .alerts
+                .iter()
+                .filter(|alert| alert.episode == episode && (from..=to).contains(&alert.at))
+                .filter_map(|alert| alert.silent)
+                .collect();
+            let loud = alerts.iter().any(|silent| !silent);
+            let early = self
+                .run
+                .alerts
+                .iter()
+                .any(|alert| alert.episode == episode && alert.silent == Some(false) && alert.at < from + 900);
+            if early {
+                faults.push(format!("{episode:?} from {from} was pushed before it had held"));
+            }
+            let lasts = to.saturating_sub(from) > PUSH_MS + 100;
+            let troubled = !self.adversary.down.is_empty() || self.suspended_in(from, to);
+            let entry = entries
+                .iter()
+                .zip(dues)
+                .rfind(|(entry, due)| entry.from <= from && due.is_some());
+            let push = entry.map_or(Push::Perhaps, |(entry, _)| entry.push);
+            if push == Push::Yes && lasts && !loud && !troubled {
+                faults.push(format!("{episode:?} from {from} to {to} was never pushed"));
+            }
+        }
+        faults
+    }
+
+    fn stays(&self) -> Vec<(u64, u64, purplemux_core::EpisodeId)> {
+        let mut stays: Vec<(u64, u64, purplemux_core::EpisodeId)> = Vec::new();
+        let seen = &self.run.seen;
+        for (place, now) in seen.iter().enumerate() {
+            let to = seen.get(place + 1).map_or(self.run.end, |next| next.at);
+            let Some(episode) = now.episode else {
+                continue;
+            };
+            match stays.last_mut() {
+                Some(last) if last.2 == episode && last.1 == now.at => last.1 = to,
+                Some(_) | None => stays.push((now.at, to, episode)),
+            }
+        }
+        stays
+    }
+
+    fn suspended_in(&self, from: u64, to: u64) -> bool {
+        self.signals.iter().flatten().any(|signal| {
+            matches!(signal.what, What::Stopped { .. }) && (from..=to).contains(&signal.at)
+        })
+    }
+}

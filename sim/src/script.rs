@@ -1,0 +1,176 @@
+//! A history as data: what the person does, what Claude was asked to do, and when. It is what a failing
+//! seed prints, what is made smaller, and what a test can hold. Decides nothing.
+
+use std::fmt::Write as _;
+
+/// What the person, or the machine, does after waiting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Milliseconds after the step before.
+    pub wait: u64,
+    /// Seeds every delay of Claude's from here to the next step.
+    pub seed: u64,
+    /// What is done. Where it makes no sense now (an answer without a dialog) nothing happens.
+    pub act: Act,
+}
+
+/// One thing done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// `claude` is started; `same_pid`: the system gives it the pid of the one before.
+    Start {
+        how: Start,
+        same_pid: bool,
+    },
+    /// A prompt is typed and sent; while Claude is busy it is queued.
+    Prompt(Turn),
+    /// `!command` that runs this long, answered by a model turn.
+    Bang {
+        ms: u64,
+    },
+    /// `/compact` that takes this long.
+    Compact {
+        ms: u64,
+    },
+    /// `/clear`.
+    Clear,
+    /// In the open `/resume` picker: take another conversation.
+    PickConversation,
+    /// A menu of the person's own: `/model`, `/help`, the `/resume` picker.
+    OpenMenu,
+    /// `/nosuch`.
+    UnknownCommand,
+    /// Esc: closes a menu, refuses a dialog, interrupts, or does nothing.
+    Esc,
+    /// The dialog in front is answered with yes (or with an answer).
+    Yes,
+    /// "No" with words: Claude goes on.
+    NoWithWords,
+    /// A key that decides nothing at a dialog.
+    StrayKey,
+    /// Ctrl-Z, and `fg`.
+    Suspend,
+    Resume,
+    /// Left on the empty prompt: the session goes on in a background job.
+    Park,
+    /// Ends of a process: `/exit`, a signal, kill -9.
+    Exit,
+    Terminate,
+    Kill,
+    /// The end of an answer is looked at on the page.
+    Look,
+    /// Time passes.
+    Nothing,
+}
+
+/// How a process begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Into a prompt.
+    Plain,
+    /// A folder that is not trusted yet: a dialog stands before everything.
+    Untrusted,
+    /// `--continue`: the conversation before, with its transcript.
+    Continue,
+}
+
+/// What a prompt makes Claude do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// In order.
+    pub pieces: Vec<Piece>,
+    /// How it ends if nobody interrupts it.
+    pub end: End,
+    /// A hook of the person's blocks the prompt.
+    pub blocked: bool,
+}
+
+/// One part of a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Silence before the first token (retries of the API look the same), then text.
+    Think { silent: u64, text: u64 },
+    /// A tool of the main lane.
+    Tool(Tool),
+    /// A subagent that runs beside the turn.
+    Agent { think: u64, tools: Vec<Tool> },
+    /// A teammate: as a subagent, but its end wakes the turn by a message and Stop lists it for ever.
+    Teammate { think: u64, tools: Vec<Tool> },
+    /// A background shell.
+    Shell { ms: u64 },
+    /// The context is full.
+    Compaction { ms: u64 },
+    /// ScheduleWakeup.
+    Wakeup { ms: u64 },
+}
+
+/// One tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tool {
+    /// How long it runs once it may.
+    pub ms: u64,
+    /// What must be answered before.
+    pub dialog: Option<Dialog>,
+    /// It fails by itself.
+    pub fails: bool,
+}
+
+/// The dialogs a tool can raise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialog {
+    /// May it run?
+    Permission,
+    /// AskUserQuestion.
+    Question,
+    /// ExitPlanMode.
+    Plan,
+    /// MCP elicitation.
+    Form,
+    /// Auto mode could not check the action: no hook describes it.
+    Auto,
+    /// PermissionRequest fires and nobody is asked.
+    Phantom,
+}
+
+/// How a turn ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Stop; `vetoes` Stop hooks of the person's send it back first, the last one takes `slow` ms.
+    Answer { vetoes: u8, slow: u64 },
+    /// StopFailure of one of the kinds of [`ERRORS`]; `late`: the file was first.
+    Error { kind: u8, late: bool },
+}
+
+/// The kinds of StopFailure that were seen (measured, 2.1.332).
+pub const ERRORS: [&str; 7] = [
+    "unknown",
+    "authentication_failed",
+    "model_not_found",
+    "invalid_request",
+    "rate_limit",
+    "server_error",
+    "max_output_tokens",
+];
+
+/// A whole history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// In order.
+    pub steps: Vec<Step>,
+}
+
+impl History {
+    /// Rust that builds it again, for a test.
+    #[must_use]
+    pub fn as_rust(&self) -> String {
+        let mut out = String::from("History { steps: vec![\n");
+        for step in &self.steps {
+            // Only vectors print brackets, so this turns the debug form into an expression.
+            let text = format!("{step:?}").replace('[', "vec![");
+            let written = writeln!(out, "    {text},");
+            written.expect("a String takes every write");
+        }
+        out.push_str("] }");
+        out
+    }
+}

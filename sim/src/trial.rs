@@ -1,0 +1,186 @@
+//! One history from its seed to its verdict, and how a failing one is made smaller and told.
+
+use std::fmt::Write as _;
+
+use crate::adversary::{Adversary, Knobs};
+use crate::author::{self, Scope};
+use crate::chance::Chance;
+use crate::claude::{BEGIN, Claude};
+use crate::judge;
+use crate::script::{Act, History};
+use crate::world;
+
+/// After the last step the model runs on for so long, so that everything settles.
+const SETTLE_MS: u64 = 40_000;
+/// And the badge must then be right for this long.
+const AFTER_MS: u64 = 9000;
+
+/// What to try.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Steps of a history.
+    pub steps: usize,
+    /// What may happen.
+    pub scope: Scope,
+    /// Which troubles are drawn from.
+    pub knobs: Knobs,
+}
+
+/// A history with its troubles.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// What happens.
+    pub history: History,
+    /// Seed of the troubles.
+    pub seed: u64,
+    /// Which of them are on.
+    pub knobs: Knobs,
+}
+
+/// Draws the case of this seed.
+#[must_use]
+pub fn draw(seed: u64, plan: Plan) -> Case {
+    let mut chance = Chance::new(seed);
+    let knobs = plan.knobs.drawn(&mut chance);
+    let mut claude = Claude::new();
+    let mut steps = Vec::new();
+    for _ in 0..plan.steps {
+        let step = author::next(&claude, &mut chance, plan.scope);
+        claude.take(&step);
+        steps.push(step);
+    }
+    Case {
+        history: History { steps },
+        seed: chance.bits(),
+        knobs,
+    }
+}
+
+/// Runs it. Empty: nothing is wrong.
+#[must_use]
+pub fn verdict(case: &Case) -> Vec<String> {
+    play(case, false).0
+}
+
+fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
+    let mut claude = Claude::new();
+    let mut same_pid = Vec::new();
+    for step in &case.history.steps {
+        if let Act::Start {
+            same_pid: same, ..
+        } = step.act
+        {
+            let dead = claude_dies_by(&mut claude, step.wait);
+            if dead {
+                same_pid.push(same);
+            }
+            let mut now = step.clone();
+            now.wait = 0;
+            claude.take(&now);
+        } else {
+            claude.take(step);
+        }
+    }
+    claude.settle(SETTLE_MS);
+    let (signals, entries, end) = claude.finish();
+    let adversary = Adversary::new(case.knobs, case.seed, BEGIN, end);
+    let end = end + AFTER_MS;
+    let run = world::run(&signals, &same_pid, &adversary, end, keep_log);
+    let faults = judge::judge(&signals, &entries, &run, &adversary);
+    let mut told = String::new();
+    if keep_log {
+        let mut lines: Vec<(u64, String)> = run.log.clone();
+        for entry in &entries {
+            let line = format!("~ right: {:?} due {:?} ({})", entry.want, entry.due, entry.why);
+            lines.push((entry.from, line));
+        }
+        lines.sort_by_key(|(at, _)| *at);
+        for (at, line) in lines {
+            let at = i64::try_from(at).unwrap_or(0) - i64::try_from(BEGIN).unwrap_or(0);
+            writeln!(told, "{at:>8} {line}").expect("a String takes every write");
+        }
+    }
+    (faults, told)
+}
+
+/// Lets the wait pass and says whether a new process can start then.
+fn claude_dies_by(claude: &mut Claude, wait: u64) -> bool {
+    claude.settle(wait);
+    claude.is_dead()
+}
+
+/// The smallest case found in a bounded number of tries that still fails.
+#[must_use]
+pub fn smaller(case: &Case) -> Case {
+    let mut best = case.clone();
+    let mut tries = 0;
+    loop {
+        let mut found = None;
+        let mut candidates: Vec<Case> = Vec::new();
+        for knobs in best.knobs.fewer() {
+            candidates.push(Case {
+                knobs,
+                ..best.clone()
+            });
+        }
+        let count = best.history.steps.len();
+        for half in [count / 2, count / 4] {
+            if half > 1 {
+                let mut less = best.clone();
+                less.history.steps.truncate(count - half);
+                candidates.push(less);
+            }
+        }
+        for place in (0..count).rev() {
+            let mut less = best.clone();
+            less.history.steps.remove(place);
+            candidates.push(less);
+        }
+        for place in 0..count {
+            if let Act::Prompt(turn) = &best.history.steps[place].act {
+                for piece in (0..turn.pieces.len()).rev() {
+                    let mut less = best.clone();
+                    if let Act::Prompt(turn) = &mut less.history.steps[place].act {
+                        turn.pieces.remove(piece);
+                    }
+                    candidates.push(less);
+                }
+            }
+        }
+        for candidate in candidates {
+            tries += 1;
+            if tries > 3000 {
+                return best;
+            }
+            if !verdict(&candidate).is_empty() {
+                found = Some(candidate);
+                break;
+            }
+        }
+        match found {
+            Some(less) => best = less,
+            None => return best,
+        }
+    }
+}
+
+/// Everything about a failing case, for a person and for a test.
+#[must_use]
+pub fn told(seed: u64, case: &Case) -> String {
+    let (faults, log) = play(case, true);
+    let mut out = String::new();
+    let mut line = |text: String| writeln!(out, "{text}").expect("a String takes every write");
+    line(format!("seed {seed}, knobs {}", case.knobs));
+    for fault in &faults {
+        line(format!("FAULT {fault}"));
+    }
+    line(log);
+    line("as a test:".to_owned());
+    line(format!(
+        "let history = {};\nlet case = Case {{ history, seed: {}, knobs: \"{}\".parse().expect(\"knobs\") }};\nassert_eq!(verdict(&case), Vec::<String>::new());",
+        case.history.as_rust(),
+        case.seed,
+        case.knobs
+    ));
+    out
+}

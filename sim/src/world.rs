@@ -1,0 +1,976 @@
+//! Runs one history: brings the signals to a fleet as the server would, does what the fleet asks for, and
+//! writes down what was shown. Checks what must hold after every single event.
+//!
+//! Never looks into the fleet: events in, effects and items out.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use purplemux_core::event::{PaneFacts, Persisted, TabFacts, WorkspaceFacts};
+use purplemux_core::view::{AskKind, Presence};
+use purplemux_core::witness::{AgentKind, Hook, Process, SessionFile, TranscriptFact};
+use purplemux_core::{
+    AgentKey, Badge, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId, Item,
+    PaneKey, Stamp, TabId, Time, TmuxServer, WorkspaceId,
+};
+
+use crate::adversary::Adversary;
+use crate::claude::{BEGIN, BOOT_WALL_MS};
+use crate::truth::{File, Id, Signal, What};
+
+/// What the row of the tab showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    None,
+    Idle,
+    Busy,
+    Ask(AskKind),
+    Review(Option<Arc<str>>),
+    Unknown,
+}
+
+/// The row from a moment on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Since when, milliseconds after boot.
+    pub at: u64,
+    /// The badge.
+    pub shown: Shown,
+    /// What is asked.
+    pub text: Option<Arc<str>>,
+    /// The episode.
+    pub episode: Option<EpisodeId>,
+}
+
+/// A notification or its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alert {
+    /// When.
+    pub at: u64,
+    /// For which episode.
+    pub episode: EpisodeId,
+    /// `None`: withdrawn.
+    pub silent: Option<bool>,
+}
+
+/// What came of a run.
+#[derive(Debug)]
+pub struct Run {
+    /// Every change of the row.
+    pub seen: Vec<Seen>,
+    /// Every notification.
+    pub alerts: Vec<Alert>,
+    /// When each signal first arrived.
+    pub arrived: Vec<Option<u64>>,
+    /// What broke an invariant.
+    pub broken: Vec<String>,
+    /// Every event as it was given, for a person to read.
+    pub log: Vec<(u64, String)>,
+    /// Until when it was watched.
+    pub end: u64,
+}
+
+#[derive(Debug)]
+enum Happening {
+    Signal(Id),
+    Hook(Id),
+    ReadFile(usize),
+    Torn(usize),
+    Lines(usize),
+    Answer { process: usize, request: u64 },
+    Cpu { process: usize },
+    Down,
+    Up,
+    Recovered,
+    End,
+}
+
+struct World<'a> {
+    signals: &'a [Option<Signal>],
+    adversary: &'a Adversary,
+    fleet: Fleet,
+    now: u64,
+    waiting: BinaryHeap<Reverse<(u64, u64)>>,
+    happenings: BTreeMap<u64, Happening>,
+    sequence: u64,
+    run: Run,
+    keep_log: bool,
+
+    down: bool,
+    recovering: bool,
+    /// Pid and start of each process of the history.
+    keys: Vec<AgentKey>,
+    /// The newest write of each process that a reader would find now.
+    files: BTreeMap<usize, (Id, File)>,
+    unread: BTreeMap<usize, Vec<Id>>,
+    key_files: BTreeSet<usize>,
+    alive: BTreeSet<usize>,
+    stopped: BTreeSet<usize>,
+    quiet: BTreeSet<usize>,
+    watched_cpu: BTreeSet<usize>,
+    spool: Vec<Id>,
+    /// Lines that can be read in each transcript.
+    transcripts: BTreeMap<usize, Vec<Id>>,
+    /// How many of them have been given to this fleet.
+    given: BTreeMap<usize, usize>,
+    follows: BTreeMap<usize, usize>,
+    watched: BTreeSet<usize>,
+    persisted: BTreeMap<AgentKey, Persisted>,
+    announced: BTreeMap<EpisodeId, bool>,
+    withdrawn: BTreeSet<EpisodeId>,
+    found_by_recovery: BTreeSet<EpisodeId>,
+    last_episode: Option<EpisodeId>,
+}
+
+/// Brings the signals to a new fleet. `same_pid[n]`: process n got the pid of the one before.
+#[must_use]
+pub fn run(
+    signals: &[Option<Signal>],
+    same_pid: &[bool],
+    adversary: &Adversary,
+    end: u64,
+    keep_log: bool,
+) -> Run {
+    let host = host();
+    let mut keys: Vec<AgentKey> = Vec::new();
+    for (number, same) in same_pid.iter().enumerate() {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let pid = match keys.last() {
+            Some(last) if *same => last.pid,
+            Some(_) | None => 4000 + number,
+        };
+        keys.push(AgentKey {
+            host: host.clone(),
+            pid,
+            start: 70_000 + u64::from(number),
+        });
+    }
+    let mut world = World {
+        signals,
+        adversary,
+        fleet: Fleet::new(host),
+        now: BEGIN,
+        waiting: BinaryHeap::new(),
+        happenings: BTreeMap::new(),
+        sequence: 0,
+        run: Run {
+            seen: vec![Seen {
+                at: 0,
+                shown: Shown::None,
+                text: None,
+                episode: None,
+            }],
+            alerts: Vec::new(),
+            arrived: vec![None; signals.len()],
+            broken: Vec::new(),
+            log: Vec::new(),
+            end,
+        },
+        keep_log,
+        down: false,
+        recovering: false,
+        keys,
+        files: BTreeMap::new(),
+        unread: BTreeMap::new(),
+        key_files: BTreeSet::new(),
+        alive: BTreeSet::new(),
+        stopped: BTreeSet::new(),
+        quiet: BTreeSet::new(),
+        watched_cpu: BTreeSet::new(),
+        spool: Vec::new(),
+        transcripts: BTreeMap::new(),
+        given: BTreeMap::new(),
+        follows: BTreeMap::new(),
+        watched: BTreeSet::new(),
+        persisted: BTreeMap::new(),
+        announced: BTreeMap::new(),
+        withdrawn: BTreeSet::new(),
+        found_by_recovery: BTreeSet::new(),
+        last_episode: None,
+    };
+    world.begin();
+    world.go(end);
+    world.run
+}
+
+fn host() -> HostId {
+    HostId::from("here")
+}
+
+fn tab() -> TabId {
+    TabId::from("t1")
+}
+
+fn pane() -> PaneKey {
+    PaneKey {
+        server: TmuxServer {
+            host: host(),
+            pid: 100,
+            start: 5,
+        },
+        pane: 1,
+    }
+}
+
+fn conversation(number: usize) -> ConversationId {
+    ConversationId::from(format!("conversation-{number}"))
+}
+
+fn transcript(number: usize) -> Arc<str> {
+    Arc::from(format!("/home/dev/.claude/projects/p/conversation-{number}.jsonl"))
+}
+
+impl World<'_> {
+    fn at(&mut self, at: u64, happening: Happening) {
+        self.sequence += 1;
+        self.waiting.push(Reverse((at, self.sequence)));
+        self.happenings.insert(self.sequence, happening);
+    }
+
+    fn begin(&mut self) {
+        let signals = self.signals;
+        for (id, signal) in signals.iter().enumerate() {
+            let Some(signal) = signal else {
+                continue;
+            };
+            let at = signal.at;
+            if matches!(signal.what, What::Hook { .. }) {
+                for arrives in self.adversary.hook(id, at) {
+                    self.at(arrives, Happening::Hook(id));
+                }
+            } else {
+                self.at(at, Happening::Signal(id));
+            }
+        }
+        let adversary = self.adversary;
+        for stretch in &adversary.down {
+            self.at(stretch.from, Happening::Down);
+            self.at(stretch.to, Happening::Up);
+        }
+        let end = self.run.end;
+        self.at(end, Happening::End);
+        self.layout();
+    }
+
+    fn go(&mut self, end: u64) {
+        let mut idle_deadlines = 0;
+        loop {
+            let due = if self.down { None } else { self.fleet.deadline() };
+            let next = self.waiting.peek().map(|Reverse((at, _))| *at);
+            // A timer never fires early: whole milliseconds, rounded up.
+            let due = due.map(|(time, why)| (time.0.div_ceil(1_000_000), why));
+            if let Some((at, why)) = due
+                && next.is_none_or(|next| at <= next)
+            {
+                let before = self.fleet.deadline();
+                self.now = self.now.max(at);
+                if self.now > end {
+                    return;
+                }
+                self.step(Event::DeadlinePassed, None);
+                if self.fleet.deadline() == before {
+                    idle_deadlines += 1;
+                    if idle_deadlines > 3 {
+                        self.broken(format!("the deadline {why:?} passed and stands still"));
+                        return;
+                    }
+                } else {
+                    idle_deadlines = 0;
+                }
+                continue;
+            }
+            let Some(Reverse((at, key))) = self.waiting.pop() else {
+                return;
+            };
+            self.now = self.now.max(at);
+            let Some(happening) = self.happenings.remove(&key) else {
+                continue;
+            };
+            if matches!(happening, Happening::End) {
+                return;
+            }
+            self.happens(happening);
+            if self.run.broken.len() > 5 {
+                return;
+            }
+        }
+    }
+
+    fn happens(&mut self, happening: Happening) {
+        match happening {
+            Happening::Signal(id) => self.signal(id),
+            Happening::Hook(id) => {
+                if self.down {
+                    self.spool.push(id);
+                } else {
+                    self.hook(id);
+                }
+            }
+            Happening::ReadFile(process) => self.read_file(process),
+            Happening::Torn(process) => {
+                if !self.down {
+                    let agent = self.keys[process].clone();
+                    let why = Arc::from("torn");
+                    self.step(Event::FileUnreadable { agent, why }, None);
+                }
+            }
+            Happening::Lines(process) => {
+                if !self.down && self.watched.contains(&process) {
+                    self.give_lines(process);
+                }
+            }
+            Happening::Answer { process, request } => self.answer(process, request),
+            Happening::Cpu { process } => {
+                if !self.down && self.watched_cpu.contains(&process) {
+                    let agent = self.keys[process].clone();
+                    let quiet = self.quiet.contains(&process);
+                    self.step(Event::ProcessQuiet { agent, quiet }, None);
+                    let again = self.now + 1000;
+                    self.at(again, Happening::Cpu { process });
+                }
+            }
+            Happening::Down => {
+                self.down = true;
+                self.note("the server ends".to_owned());
+                self.watched.clear();
+                self.watched_cpu.clear();
+            }
+            Happening::Up => self.up(),
+            Happening::Recovered => {
+                if !self.down && self.recovering {
+                    self.step(Event::RecoveryEnded, None);
+                    self.recovering = false;
+                }
+            }
+            Happening::End => {}
+        }
+    }
+
+    fn signal(&mut self, id: Id) {
+        let Some(signal) = &self.signals[id] else {
+            return;
+        };
+        let soon = self.adversary.soon(id);
+        match &signal.what {
+            What::Hook { .. } => {}
+            What::Wrote { process, file } => {
+                let process = *process;
+                self.files.insert(process, (id, file.clone()));
+                let unread = self.unread.entry(process).or_default();
+                let first = unread.is_empty();
+                unread.push(id);
+                if first && !self.down {
+                    let at = self.now + self.adversary.file(id);
+                    if self.adversary.tears(id) {
+                        self.at(self.now, Happening::Torn(process));
+                    }
+                    self.at(at, Happening::ReadFile(process));
+                }
+            }
+            What::Removed { process } => {
+                let process = *process;
+                self.files.remove(&process);
+                self.unread.remove(&process);
+                self.key_files.remove(&process);
+                let agent = self.keys[process].clone();
+                self.step_up(Event::FileRemoved { agent }, id);
+            }
+            What::Line { conversation, .. } => {
+                let conversation = *conversation;
+                self.transcripts.entry(conversation).or_default().push(id);
+                let readers: Vec<usize> = self.watched.iter().copied().collect();
+                for process in readers {
+                    if self.follows.get(&process) == Some(&conversation) {
+                        let at = self.now + soon;
+                        self.at(at, Happening::Lines(process));
+                    }
+                }
+            }
+            What::Found { process } => {
+                self.alive.insert(*process);
+                let event = self.found(*process);
+                self.step_up(event, id);
+            }
+            What::KeyFile { process } => {
+                self.key_files.insert(*process);
+                let agent = self.keys[*process].clone();
+                self.step_up(Event::KeyFileSeen { agent }, id);
+            }
+            What::Quiet { process, quiet } => {
+                if *quiet {
+                    self.quiet.insert(*process);
+                } else {
+                    self.quiet.remove(process);
+                }
+            }
+            What::Stopped { process, stopped } => {
+                let (process, stopped) = (*process, *stopped);
+                if stopped {
+                    self.stopped.insert(process);
+                } else {
+                    self.stopped.remove(&process);
+                }
+                let agent = self.keys[process].clone();
+                self.step_up(Event::ProcessStopped { agent, stopped }, id);
+            }
+            What::Died { process } => {
+                let process = *process;
+                self.alive.remove(&process);
+                self.watched.remove(&process);
+                self.watched_cpu.remove(&process);
+                let agent = self.keys[process].clone();
+                self.step_up(Event::ProcessDied { agent }, id);
+            }
+            What::Looked => {
+                let row = self.row();
+                if let (Some(agent), Some(episode)) = (row.agent, row.episode)
+                    && matches!(row.badge, Some(Badge::Review(_)))
+                {
+                    self.step_up(Event::Seen { agent, episode }, id);
+                }
+            }
+        }
+    }
+
+    fn step_up(&mut self, event: Event, id: Id) {
+        if !self.down {
+            self.step(event, Some(id));
+        }
+    }
+
+    fn found(&self, process: usize) -> Event {
+        Event::ProcessFound {
+            agent: self.keys[process].clone(),
+            process: Process {
+                pane: Some(pane()),
+                parent_agent: None,
+                cwd: Some(Arc::from("/home/dev/p")),
+                hooks: Some(true),
+            },
+        }
+    }
+
+    fn stamp(&self, at: u64) -> Stamp {
+        let wall = BOOT_WALL_MS + i64::try_from(at).unwrap_or(i64::MAX);
+        Stamp {
+            boot: Time::from_ms(at),
+            wall_ms: wall + self.adversary.wall_off(at),
+        }
+    }
+
+    /// A wall time that Claude wrote, put on the boot clock by the reader, as the server does.
+    fn read_back(&self, written: u64) -> Stamp {
+        let wall_ms = self.stamp(written).wall_ms;
+        let now = self.stamp(self.now);
+        let ago = now.wall_ms - wall_ms;
+        let now_ms = i64::try_from(self.now).unwrap_or(i64::MAX);
+        let boot = u64::try_from(now_ms - ago.max(0)).unwrap_or(0);
+        Stamp {
+            boot: Time::from_ms(boot),
+            wall_ms,
+        }
+    }
+
+    fn hook(&mut self, id: Id) {
+        let Some(Signal {
+            at,
+            what:
+                What::Hook {
+                    process,
+                    lane,
+                    conversation: number,
+                    kind,
+                },
+        }) = &self.signals[id]
+        else {
+            return;
+        };
+        let hook = Hook {
+            id: Some(HookId::from(format!("hook-{id}"))),
+            at: self.stamp(*at),
+            agent: Some(self.keys[*process].clone()),
+            pane: Some(pane()),
+            conversation: Some(conversation(*number)),
+            transcript: Some(transcript(*number)),
+            cwd: Some(Arc::from("/home/dev/p")),
+            agent_id: lane.clone(),
+            job: false,
+            kind: kind.clone(),
+        };
+        let hook = Box::new(hook);
+        self.step(Event::HookFired { hook }, Some(id));
+    }
+
+    fn read_file(&mut self, process: usize) {
+        let unread = self.unread.remove(&process).unwrap_or_default();
+        if self.down {
+            return;
+        }
+        let Some((id, file)) = self.files.get(&process).cloned() else {
+            return;
+        };
+        for id in unread {
+            self.run.arrived[id].get_or_insert(self.now);
+        }
+        let written = self.signals[id].as_ref().map_or(self.now, |signal| signal.at);
+        let job = |number: usize| Arc::from(format!("job-{number}"));
+        let event = Event::FileRead {
+            agent: self.keys[process].clone(),
+            at: self.read_back(written),
+            file: SessionFile {
+                conversation: Some(conversation(file.conversation)),
+                status: file.status,
+                waiting_for: file.waiting_for.clone(),
+                status_since: file.status.map(|_| self.read_back(file.since)),
+                kind: file.kind,
+                parked_job: file.parked.map(job),
+                job: file.job.map(job),
+                cwd: Some(Arc::from("/home/dev/p")),
+                version: Some(Arc::from("2.1.332")),
+                name: None,
+            },
+        };
+        self.follows.entry(process).or_insert(file.conversation);
+        debug_assert_eq!(file.kind, AgentKind::Interactive, "jobs are not modelled");
+        self.step(event, Some(id));
+    }
+
+    fn is_blind(&self) -> bool {
+        self.adversary
+            .blind
+            .iter()
+            .any(|stretch| stretch.holds(self.now))
+    }
+
+    fn give_lines(&mut self, process: usize) {
+        if self.is_blind() {
+            return;
+        }
+        let Some(&number) = self.follows.get(&process) else {
+            return;
+        };
+        let lines = self.transcripts.entry(number).or_default().clone();
+        let given = self.given.entry(number).or_insert(0);
+        let new: Vec<Id> = lines[*given..].to_vec();
+        *given = lines.len();
+        if new.is_empty() {
+            return;
+        }
+        let facts = new
+            .iter()
+            .filter_map(|id| match &self.signals[*id] {
+                Some(Signal {
+                    what:
+                        What::Line {
+                            written,
+                            sidechain,
+                            kind,
+                            ..
+                        },
+                    ..
+                }) => Some(TranscriptFact {
+                    written_ms: Some(self.stamp(*written).wall_ms),
+                    sidechain: *sidechain,
+                    kind: kind.clone(),
+                }),
+                Some(_) | None => None,
+            })
+            .collect();
+        for id in &new {
+            self.run.arrived[*id].get_or_insert(self.now);
+        }
+        let agent = self.keys[process].clone();
+        self.step(Event::TranscriptGrew { agent, facts }, None);
+    }
+
+    fn answer(&mut self, process: usize, request: u64) {
+        if self.down {
+            return;
+        }
+        let ok = !self.is_blind();
+        if ok {
+            self.give_lines(process);
+        }
+        let agent = self.keys[process].clone();
+        self.step(Event::TranscriptRead { agent, request, ok }, None);
+    }
+
+    fn layout(&mut self) {
+        let tab = TabFacts {
+            id: tab(),
+            name: None,
+            cwd: Arc::from("/home/dev/p"),
+            ended: false,
+        };
+        let workspace = WorkspaceFacts {
+            id: WorkspaceId::from("w1"),
+            name: Arc::from("one"),
+            dir: Arc::from("/home/dev/p"),
+            tabs: vec![tab],
+        };
+        let workspaces = vec![workspace];
+        self.step(Event::LayoutChanged { workspaces }, None);
+        let facts = PaneFacts {
+            pane: pane(),
+            session: Arc::from("t1"),
+            command: Arc::from("claude"),
+            path: Arc::from("/home/dev/p"),
+            title: Arc::from("claude"),
+            dead: false,
+        };
+        let panes = vec![facts];
+        self.step(Event::PanesListed { panes }, None);
+    }
+
+    /// A new life of the server: what was kept first, then every witness is asked once, then the spool.
+    fn up(&mut self) {
+        self.down = false;
+        self.recovering = true;
+        self.note("the server starts".to_owned());
+        self.fleet = Fleet::new(host());
+        self.given.clear();
+        self.follows.clear();
+        self.unread.clear();
+        self.announced.clear();
+        self.withdrawn.clear();
+        self.found_by_recovery.clear();
+        for (agent, persisted) in self.persisted.clone() {
+            self.step(Event::Restored { agent, persisted }, None);
+        }
+        self.layout();
+        for process in 0..self.keys.len() {
+            let agent = self.keys[process].clone();
+            if !self.alive.contains(&process) {
+                if self.persisted.contains_key(&agent) {
+                    self.step(Event::ProcessDied { agent }, None);
+                }
+                continue;
+            }
+            let found = self.found(process);
+            self.step(found, None);
+            if self.key_files.contains(&process) {
+                let agent = agent.clone();
+                self.step(Event::KeyFileSeen { agent }, None);
+            }
+            if self.stopped.contains(&process) {
+                let stopped = true;
+                self.step(Event::ProcessStopped { agent, stopped }, None);
+            }
+            self.read_file(process);
+        }
+        let mut spool = std::mem::take(&mut self.spool);
+        spool.sort_by_key(|id| self.signals[*id].as_ref().map_or(0, |signal| signal.at));
+        for id in spool {
+            self.hook(id);
+        }
+        // What happened while nobody watched has arrived by being found.
+        for (id, signal) in self.signals.iter().enumerate() {
+            if let Some(signal) = signal
+                && signal.at <= self.now
+                && !matches!(signal.what, What::Hook { .. } | What::Line { .. })
+            {
+                self.run.arrived[id].get_or_insert(self.now);
+            }
+        }
+        let at = self.now + 200;
+        self.at(at, Happening::Recovered);
+    }
+
+    // ---- one step and what must hold after it ------------------------------------------------------
+
+    fn step(&mut self, event: Event, id: Option<Id>) {
+        if let Some(id) = id {
+            self.run.arrived[id].get_or_insert(self.now);
+        }
+        if self.keep_log {
+            let line = told(&event);
+            self.note(line);
+        }
+        let dead = match &event {
+            Event::ProcessDied { agent } => Some(agent.clone()),
+            _ => None,
+        };
+        let now = self.stamp(self.now);
+        let effects = self.fleet.step(now, event);
+        if let Some(agent) = dead {
+            self.dead_shows_nothing(&agent);
+        }
+        for effect in effects {
+            self.effect(effect);
+        }
+        self.look();
+    }
+
+    fn note(&mut self, line: String) {
+        if self.keep_log {
+            self.run.log.push((self.now, line));
+        }
+    }
+
+    fn broken(&mut self, what: String) {
+        let at = self.now;
+        self.note(format!("BROKEN {what}"));
+        self.run.broken.push(format!("at {at}: {what}"));
+    }
+
+    fn row(&self) -> Item {
+        let items = self.fleet.items();
+        let row = items.iter().find(|item| item.id.as_ref() == "t1");
+        row.or_else(|| items.iter().find(|item| item.tab == Some(tab())))
+            .cloned()
+            .unwrap_or_else(|| empty_row())
+    }
+
+    fn dead_shows_nothing(&mut self, agent: &AgentKey) {
+        let items = self.fleet.items();
+        let ghost = items
+            .iter()
+            .find(|item| item.agent.as_ref() == Some(agent) && item.badge.is_some());
+        if let Some(ghost) = ghost {
+            let badge = ghost.badge.clone();
+            self.broken(format!("a dead process shows {badge:?}"));
+        }
+    }
+
+    fn look(&mut self) {
+        let row = self.row();
+        let shown = shown(row.badge.as_ref());
+        let text = match &row.badge {
+            Some(Badge::NeedsInput(ask)) => ask.text.clone(),
+            Some(Badge::Idle | Badge::Busy(_) | Badge::Review(_) | Badge::Unknown) | None => None,
+        };
+        let waits = matches!(shown, Shown::Ask(_) | Shown::Review(_));
+        if waits != row.episode.is_some() {
+            let episode = row.episode;
+            self.broken(format!("{shown:?} with episode {episode:?}"));
+        }
+        if row.attention && (!waits || row.presence == Presence::Suspended) {
+            let presence = row.presence;
+            self.broken(format!("{shown:?} of a {presence:?} process wants attention"));
+        }
+        let workspaces = self.fleet.workspaces();
+        let above = workspaces.first().and_then(|view| view.badge.as_ref());
+        let above = self::shown(above);
+        let suspended = row.presence == Presence::Suspended;
+        let expected = if suspended { Shown::Idle } else { shown.clone() };
+        if above != expected && !(suspended && shown == Shown::None) {
+            self.broken(format!("the workspace shows {above:?}, its only tab {shown:?}"));
+        }
+        if let Some(agent) = &row.agent
+            && !matches!(shown, Shown::None | Shown::Unknown)
+        {
+            let kept = self.persisted.get(agent).map(|kept| self::shown(Some(&kept.badge)));
+            if kept.as_ref() != Some(&shown) {
+                self.broken(format!("{shown:?} is shown, {kept:?} was kept"));
+            }
+        }
+        if self.recovering
+            && let Some(episode) = row.episode
+        {
+            self.found_by_recovery.insert(episode);
+        }
+        self.last_episode = row.episode;
+        let seen = Seen {
+            at: self.now,
+            shown,
+            text,
+            episode: row.episode,
+        };
+        let last = self.run.seen.last();
+        let same = last.is_some_and(|last| {
+            last.shown == seen.shown && last.text == seen.text && last.episode == seen.episode
+        });
+        if !same {
+            let line = format!("        => {:?} {:?}", seen.shown, seen.text);
+            self.note(line);
+            self.run.seen.push(seen);
+        }
+    }
+
+    fn process_of(&self, agent: &AgentKey) -> Option<usize> {
+        self.keys.iter().position(|key| key == agent)
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::ReadTranscript { agent, request } => {
+                if let Some(process) = self.process_of(&agent) {
+                    self.note(format!("    wants the transcript read ({request})"));
+                    let id = usize::try_from(request).unwrap_or(0);
+                    let at = self.now + 2 * self.adversary.soon(id);
+                    self.at(at, Happening::Answer { process, request });
+                }
+            }
+            Effect::WatchTranscript { agent, on } => {
+                if let Some(process) = self.process_of(&agent) {
+                    if on && self.alive.contains(&process) {
+                        self.watched.insert(process);
+                        let at = self.now + 3;
+                        self.at(at, Happening::Lines(process));
+                    } else {
+                        self.watched.remove(&process);
+                    }
+                }
+            }
+            Effect::UseTranscript {
+                agent,
+                path: _,
+                conversation: named,
+            } => {
+                let number = named.as_deref().and_then(|named| {
+                    named.strip_prefix("conversation-")?.parse::<usize>().ok()
+                });
+                if let (Some(process), Some(number)) = (self.process_of(&agent), number) {
+                    self.follows.insert(process, number);
+                    let at = self.now + 3;
+                    self.at(at, Happening::Lines(process));
+                }
+            }
+            Effect::WatchCpu { agent, on } => {
+                if let Some(process) = self.process_of(&agent) {
+                    if !on {
+                        self.watched_cpu.remove(&process);
+                    } else if self.watched_cpu.insert(process) {
+                        let at = self.now + 1000;
+                        self.at(at, Happening::Cpu { process });
+                    }
+                }
+            }
+            Effect::Notify {
+                agent: _,
+                episode,
+                badge,
+                silent,
+            } => self.notified(episode, &badge, silent),
+            Effect::Withdraw { agent: _, episode } => {
+                self.note(format!("    withdraws {episode:?}"));
+                let known = self.announced.contains_key(&episode);
+                if !known || !self.withdrawn.insert(episode) {
+                    self.broken(format!("{episode:?} withdrawn, known: {known}"));
+                }
+                let at = self.now;
+                self.run.alerts.push(Alert {
+                    at,
+                    episode,
+                    silent: None,
+                });
+            }
+            Effect::Persist {
+                agent,
+                badge,
+                since,
+                episode,
+            } => {
+                let persisted = Persisted {
+                    badge,
+                    since,
+                    episode,
+                    tab: Some(tab()),
+                };
+                self.persisted.insert(agent, persisted);
+            }
+            Effect::Forget { agent } => {
+                self.persisted.remove(&agent);
+            }
+            Effect::Record { .. } => {}
+        }
+    }
+
+    fn notified(&mut self, episode: EpisodeId, badge: &Badge, silent: bool) {
+        self.note(format!("    notifies {episode:?} {badge:?} silent: {silent}"));
+        if !silent {
+            if self.announced.get(&episode) == Some(&false) {
+                self.broken(format!("{episode:?} announced twice"));
+            }
+            if self.found_by_recovery.contains(&episode) {
+                self.broken(format!("{episode:?} was found by recovery and announced"));
+            }
+        }
+        if self.withdrawn.contains(&episode) {
+            self.broken(format!("{episode:?} announced after it was withdrawn"));
+        }
+        let row = self.row();
+        if row.episode != Some(episode) || shown(row.badge.as_ref()) != shown(Some(badge)) {
+            let now = shown(row.badge.as_ref());
+            self.broken(format!("announced {badge:?} of {episode:?}, shown {now:?}"));
+        }
+        if row.presence == Presence::Suspended {
+            self.broken("a suspended process announces".to_owned());
+        }
+        let before = self.announced.get(&episode).copied().unwrap_or(true);
+        self.announced.insert(episode, before && silent);
+        let at = self.now;
+        self.run.alerts.push(Alert {
+            at,
+            episode,
+            silent: Some(silent),
+        });
+    }
+}
+
+fn empty_row() -> Item {
+    Item {
+        id: Arc::from("t1"),
+        host: host(),
+        tab: Some(tab()),
+        workspace: None,
+        agent: None,
+        conversation: None,
+        cwd: None,
+        badge: None,
+        since: Stamp::default(),
+        presence: Presence::None,
+        title: Arc::from(""),
+        last_message: None,
+        label: None,
+        context_tokens: None,
+        hooks: false,
+        attention: false,
+        episode: None,
+    }
+}
+
+fn shown(badge: Option<&Badge>) -> Shown {
+    match badge {
+        None => Shown::None,
+        Some(Badge::Idle) => Shown::Idle,
+        Some(Badge::Busy(_)) => Shown::Busy,
+        Some(Badge::NeedsInput(ask)) => Shown::Ask(ask.kind),
+        Some(Badge::Review(outcome)) => Shown::Review(outcome.error.clone()),
+        Some(Badge::Unknown) => Shown::Unknown,
+    }
+}
+
+/// An event in one line.
+fn told(event: &Event) -> String {
+    match event {
+        Event::FileRead { at, file, .. } => {
+            let since = file.status_since.map(|since| since.boot.as_ms());
+            let (status, waiting_for) = (file.status, file.waiting_for.as_ref());
+            let named = file.conversation.as_ref().map(ConversationId::as_str);
+            format!(
+                "FileRead written {} {status:?} {waiting_for:?} since {since:?} {named:?}",
+                at.boot.as_ms()
+            )
+        }
+        Event::HookFired { hook } => {
+            let lane = hook.agent_id.as_deref().unwrap_or("main");
+            format!("Hook stamped {} {lane} {:?}", hook.at.boot.as_ms(), hook.kind)
+        }
+        Event::TranscriptGrew { facts, .. } => {
+            let kinds: Vec<String> = facts
+                .iter()
+                .map(|fact| {
+                    let written = fact.written_ms.unwrap_or(0) - BOOT_WALL_MS;
+                    format!("{:?} written {written}", fact.kind)
+                })
+                .collect();
+            format!("Transcript {}", kinds.join(" | "))
+        }
+        other => {
+            let text = format!("{other:?}");
+            text.chars().take(160).collect()
+        }
+    }
+}
