@@ -63,6 +63,8 @@ pub struct Claude {
     menu: bool,
     dialogs: VecDeque<Asked>,
     tools: u64,
+    /// The entry of the dialog that moved to the front, and whose answered tool tells so.
+    card: Option<(usize, Option<u32>)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +95,8 @@ struct Main {
     piece: usize,
     phase: Phase,
     began: u64,
+    /// From when Esc is taken: the prompt must have been sent first.
+    takes_esc: u64,
     typed: bool,
     vetoed: u8,
     wakes: bool,
@@ -142,6 +146,7 @@ enum Tick {
     ShellEnds(usize),
     Wakes(usize),
     Nag(u64),
+    Tell,
     Esc(usize),
 }
 
@@ -200,6 +205,7 @@ impl Claude {
             menu: false,
             dialogs: VecDeque::new(),
             tools: 0,
+            card: None,
         }
     }
 
@@ -296,6 +302,10 @@ impl Claude {
         self.chance.around(low, median, high) * self.slowness
     }
 
+    fn span(&mut self, low: u64, high: u64) -> u64 {
+        self.chance.between(low, high) * self.slowness
+    }
+
     fn hook(&mut self, at: u64, kind: HookKind) -> Id {
         self.lane_hook(at, None, kind)
     }
@@ -316,7 +326,7 @@ impl Claude {
     /// A line that Claude writes now; the file gets it with the next batch, 60 to 200 ms later.
     fn line(&mut self, at: u64, kind: TranscriptKind) -> Id {
         if self.flush_at < at {
-            self.flush_at = at + self.chance.between(60, 200);
+            self.flush_at = at + self.span(60, 200);
         }
         let visible = self.flush_at;
         self.emit(
@@ -539,6 +549,7 @@ impl Claude {
                     self.wake();
                 }
             }
+            Tick::Tell => self.notice(),
             Tick::Nag(touched) => self.nag(touched),
             Tick::Esc(process) => {
                 if process == self.processes {
@@ -622,6 +633,7 @@ impl Claude {
             }
             Act::Suspend => {
                 let free = self.dialogs.is_empty() && !self.menu && self.agents.is_empty();
+                let free = free && self.now > self.written_at;
                 if free && !self.is_clearing() {
                     let (process, now) = (self.processes - 1, self.now);
                     self.life = Life::Suspended { at: now };
@@ -641,7 +653,14 @@ impl Claude {
 
     /// The prompt takes what is typed and nothing runs.
     fn at_prompt(&self) -> bool {
-        !self.works() && !self.menu && self.dialogs.is_empty()
+        !self.works() && !self.menu && self.dialogs.is_empty() && self.now > self.written_at
+    }
+
+    /// A command of the person's runs; what the background has to say waits.
+    fn is_commanded(&self) -> bool {
+        self.main.as_ref().is_some_and(|main| {
+            matches!(main.phase, Phase::Clearing | Phase::Compaction | Phase::Bang)
+        })
     }
 
     fn is_clearing(&self) -> bool {
@@ -661,13 +680,13 @@ impl Claude {
         self.written_at = 0;
         self.flush_at = 0;
         self.rest = Rest::Idle;
-        let found = self.now + self.chance.between(5, 150);
+        let found = self.now + self.span(5, 150);
         self.emit(found, What::Found { process });
         let key = self.now + self.delay(230, 360, 900);
         self.emit(key, What::KeyFile { process });
         if how == Start::Untrusted {
             self.life = Life::Starting { untrusted: true };
-            let quiet = key + self.chance.between(100, 400);
+            let quiet = key + self.span(100, 400);
             self.emit(quiet, What::Quiet { process, quiet: true });
             self.judge(
                 key + 1900,
@@ -678,7 +697,7 @@ impl Claude {
             return;
         }
         self.life = Life::Starting { untrusted: false };
-        let file_at = key + self.delay(15, 90, 200);
+        let file_at = key + self.delay(15, 90, 450);
         self.begins(file_at, how);
     }
 
@@ -686,6 +705,18 @@ impl Claude {
         let process = self.processes - 1;
         let now = self.now;
         self.life = Life::Starting { untrusted: false };
+        if let Some(last) = self.entries.last_mut()
+            && last.from > now
+        {
+            // Answered before anybody had to be told; what was measured in the last second may still say so.
+            if last.from > now + 1000 {
+                self.entries.pop();
+                self.truth = Want::None;
+            } else {
+                last.from = now;
+                last.due = Due::Never;
+            }
+        }
         self.emit(now, What::Quiet { process, quiet: false });
         let file_at = now + self.delay(120, 180, 260);
         self.begins(file_at, Start::Plain);
@@ -700,7 +731,7 @@ impl Claude {
             self.conversations += 1;
             self.rewrite(file_at);
             self.conversation = real;
-            let real_at = file_at + self.chance.between(60, 90);
+            let real_at = file_at + self.span(60, 90);
             self.rewrite(real_at);
         } else {
             self.rewrite(file_at);
@@ -710,9 +741,9 @@ impl Claude {
         } else {
             StartSource::Startup
         };
-        let hook_at = file_at + self.chance.between(0, 130);
+        let hook_at = file_at + self.span(0, 130);
         self.hook(hook_at, HookKind::SessionStart { source });
-        let idle_at = file_at + self.delay(110, 180, 700);
+        let idle_at = file_at + self.delay(110, 180, 700).min(1900);
         let idle = self.write(idle_at, FileStatus::Idle, None);
         let (asked, from) = (self.truth != Want::None, self.now);
         self.say(
@@ -742,17 +773,17 @@ impl Claude {
         }) {
             self.entries.pop();
         }
-        let mut died = now + self.chance.between(1, 6);
+        let mut died = now + self.span(1, 6);
         if cleanly {
             let removed = now + self.delay(20, 30, 45);
             if self.file.is_some() {
                 self.emit(removed, What::Removed { process });
             }
-            died = removed + self.chance.between(15, 60);
+            died = removed + self.span(15, 60);
             if let Some(reason) = reason
                 && self.life == Life::Running
             {
-                let at = removed + self.chance.between(5, 30);
+                let at = removed + self.span(5, 30);
                 let reason = Arc::from(reason);
                 self.hook(at, HookKind::SessionEnd { reason });
             }
@@ -772,6 +803,7 @@ impl Claude {
         self.wakes = 0;
         self.menu = false;
         self.dialogs.clear();
+        self.card = None;
         let due = Due::After {
             all: vec![died],
             ms: 1000,
@@ -824,6 +856,9 @@ impl Claude {
             self.enqueue(turn);
             return;
         }
+        if !self.at_prompt() {
+            return;
+        }
         let now = self.now;
         let asked = now + self.delay(30, 56, 110);
         let busy = now + self.delay(45, 70, 123);
@@ -835,7 +870,7 @@ impl Claude {
         self.hook(asked, kind);
         if turn.blocked {
             self.write(busy, FileStatus::Busy, None);
-            let at = busy.max(asked) + self.chance.between(25, 40);
+            let at = busy.max(asked) + self.span(25, 40);
             let status = self.resting_status();
             let idle = self.write(at, status, None);
             self.rest = Rest::Idle;
@@ -849,6 +884,9 @@ impl Claude {
         }
         self.line(busy + 20, prompted(false));
         self.begin(turn.clone(), true);
+        if let Some(main) = &mut self.main {
+            main.takes_esc = busy.max(asked) + 20;
+        }
         let write = self.write(busy, FileStatus::Busy, None);
         self.judge(
             now,
@@ -859,7 +897,7 @@ impl Claude {
             Push::Silent,
             "P02 a prompt",
         );
-        let after = busy.max(asked) - now + self.chance.between(60, 200);
+        let after = busy.max(asked) - now + self.span(60, 200);
         self.next(after, Next::Piece);
     }
 
@@ -870,6 +908,7 @@ impl Claude {
             piece: 0,
             phase: Phase::Silent,
             began: self.now,
+            takes_esc: self.now + 140,
             typed,
             vetoed: 0,
             wakes: false,
@@ -961,7 +1000,7 @@ impl Claude {
                     let after = self.delay(55, 90, 130);
                     self.next(after, Next::Asks);
                 } else {
-                    let after = self.chance.between(40, 60) + tool.ms;
+                    let after = self.span(40, 60) + tool.ms;
                     self.next(after, Next::ToolEnds);
                 }
             }
@@ -971,12 +1010,12 @@ impl Claude {
                 main.phase = Phase::Tool;
                 let call = self.call("Bash");
                 self.tool_starts(None, &call);
-                let ended = self.now + self.chance.between(100, 160);
+                let ended = self.now + self.span(100, 160);
                 self.tool_ended(ended, &call);
                 self.shells += 1;
                 let process = self.processes;
                 self.tick(ended + ms, Tick::ShellEnds(process));
-                let after = ended - self.now + self.chance.between(80, 160);
+                let after = ended - self.now + self.span(80, 160);
                 self.next(after, Next::Piece);
             }
             Piece::Compaction { ms } => {
@@ -990,12 +1029,12 @@ impl Claude {
                 main.wakes = true;
                 let call = self.call("ScheduleWakeup");
                 self.tool_starts(None, &call);
-                let ended = self.now + self.chance.between(100, 170);
+                let ended = self.now + self.span(100, 170);
                 self.tool_ended(ended, &call);
                 self.wakes += 1;
                 let process = self.processes;
                 self.tick(ended + ms, Tick::Wakes(process));
-                let after = ended - self.now + self.chance.between(80, 160);
+                let after = ended - self.now + self.span(80, 160);
                 self.next(after, Next::Piece);
             }
         }
@@ -1035,7 +1074,8 @@ impl Claude {
 
     fn tool_ended(&mut self, at: u64, call: &ToolCall) {
         let tool = call.clone();
-        self.hook(at, HookKind::ToolEnded { tool });
+        let hook = self.hook(at, HookKind::ToolEnded { tool });
+        self.card_moves(None, hook);
         self.tool_result(at, call);
     }
 
@@ -1081,7 +1121,7 @@ impl Claude {
             Dialog::Auto => None,
         };
         let hook = hook.map(|kind| {
-            let at = now + self.chance.between(0, 20);
+            let at = now + self.span(0, 20);
             self.lane_hook(at, lane, kind)
         });
         self.dialogs.push_back(Asked {
@@ -1160,7 +1200,11 @@ impl Claude {
         });
         let next_asks = !self.dialogs.is_empty();
         let push = if next_asks { Push::Perhaps } else { Push::Silent };
+        let told = file.is_some();
         self.judge(now, due, push, "Q02 it was answered");
+        if next_asks && !told {
+            self.card = Some((self.entries.len() - 1, asked.agent));
+        }
         if next_asks {
             let front = self.dialogs.front().map(|next| next.touched);
             if let Some(touched) = front {
@@ -1179,7 +1223,7 @@ impl Claude {
             return;
         };
         let ms = agent.tool.as_ref().map_or(0, |(tool, _)| tool.ms);
-        let at = now + self.chance.between(40, 110) + ms;
+        let at = now + self.span(40, 110) + ms;
         self.tick(at, Tick::AgentTool(number));
     }
 
@@ -1195,23 +1239,23 @@ impl Claude {
             main.tool = None;
             main.phase = Phase::Silent;
             self.tool_result(now + 60, &asked.call);
-            let after = self.chance.between(80, 200);
+            let after = self.span(80, 200);
             self.next(after, Next::Piece);
             return;
         }
         match asked.kind {
             Dialog::Form => {
-                let at = now + self.chance.between(85, 120);
+                let at = now + self.span(85, 120);
                 self.hook(at, HookKind::FormAnswered);
                 self.notify(at + 60, "elicitation_response");
                 self.next(at + 20 - now, Next::ToolEnds);
             }
             Dialog::Question | Dialog::Plan => {
-                let after = self.chance.between(45, 140);
+                let after = self.span(45, 140);
                 self.next(after, Next::ToolEnds);
             }
             Dialog::Permission | Dialog::Auto | Dialog::Phantom => {
-                let after = self.chance.between(60, 140) + ms;
+                let after = self.span(60, 140) + ms;
                 self.next(after, Next::ToolEnds);
             }
         }
@@ -1246,16 +1290,27 @@ impl Claude {
                 self.line(now + 90, TranscriptKind::Dequeued);
             }
         }
-        let after = self.chance.between(120, 220);
+        let after = self.span(120, 220);
         self.next(after, Next::Piece);
     }
 
     fn finishes(&mut self) {
         let now = self.now;
+        if self.notices > 0 {
+            // A helper is just about to report; it is heard before the turn ends.
+            self.next(100, Next::Finish);
+            return;
+        }
         let Some(main) = &mut self.main else {
             return;
         };
         main.phase = Phase::Ending;
+        if !self.agents.is_empty() || self.notices > 0 {
+            // A failure with helpers at work was never recorded.
+            if let End::Error { .. } = main.turn.end {
+                main.turn.end = End::Answer { vetoes: 0, slow: 0 };
+            }
+        }
         match main.turn.end {
             End::Answer { vetoes, slow } => {
                 let again = main.vetoed > 0;
@@ -1268,7 +1323,7 @@ impl Claude {
                         last_message: last_message.clone(),
                     },
                 );
-                let at = now + self.chance.between(5, 40);
+                let at = now + self.span(5, 40);
                 let agents = u32::try_from(self.agents.len()).unwrap_or(u32::MAX);
                 let background = BackgroundTasks {
                     shells: self.shells,
@@ -1288,7 +1343,7 @@ impl Claude {
                         main.vetoed += 1;
                         main.phase = Phase::Streaming;
                     }
-                    let after = at - now + self.chance.between(80, 1500);
+                    let after = at - now + self.span(80, 1500);
                     self.next(after, Next::Finish);
                 } else {
                     self.next(at - now + slow, Next::Done);
@@ -1325,7 +1380,7 @@ impl Claude {
                 let error: Arc<str> = Arc::from(ERRORS[usize::from(kind) % ERRORS.len()]);
                 let lag = self.delay(10, 28, 45);
                 if late {
-                    let at = now + lag + self.chance.between(4, 10);
+                    let at = now + lag + self.span(4, 10);
                     let message = Some(Arc::from("API Error"));
                     let error = error.clone();
                     self.hook(at, HookKind::StopFailed { error, message });
@@ -1438,11 +1493,11 @@ impl Claude {
         self.begin(turn, typed);
         self.refresh(now);
         if !typed {
-            let at = now + self.chance.between(0, 25);
+            let at = now + self.span(0, 25);
             self.task_notification(at);
         }
         self.judge(now, Due::Never, Push::Silent, "B05 the prompts that waited");
-        let after = self.chance.between(60, 160);
+        let after = self.span(60, 160);
         self.next(after, Next::Piece);
     }
 
@@ -1485,12 +1540,13 @@ impl Claude {
         if let Some(main) = &mut self.main {
             main.phase = Phase::Silent;
         }
-        let after = self.chance.between(60, 160);
+        let after = self.span(60, 160);
         self.next(after, Next::Piece);
     }
 
     fn compact(&mut self, ms: u64) {
-        if !self.at_prompt() {
+        // Nobody types a command within the half second that decides the turn before.
+        if !self.at_prompt() || self.now < self.written_at + 700 {
             return;
         }
         let now = self.now;
@@ -1515,9 +1571,9 @@ impl Claude {
         let (id, kind) = (Arc::from("a-compaction"), Arc::from(""));
         self.hook(now, HookKind::SubagentStopped { id, kind });
         let source = StartSource::Compact;
-        let began = now + self.chance.between(50, 85);
+        let began = now + self.span(50, 85);
         self.hook(began, HookKind::SessionStart { source });
-        let ended = began + self.chance.between(20, 40);
+        let ended = began + self.span(20, 40);
         self.hook(ended, HookKind::CompactEnded);
         self.line(ended + 70, TranscriptKind::CompactBoundary);
         let manual = self
@@ -1531,7 +1587,7 @@ impl Claude {
             if let Some(main) = &mut self.main {
                 main.phase = Phase::Silent;
             }
-            let after = ended - now + self.chance.between(100, 400);
+            let after = ended - now + self.span(100, 400);
             self.next(after, Next::Piece);
         }
     }
@@ -1564,17 +1620,17 @@ impl Claude {
         let ended = now + self.delay(30, 42, 80);
         let reason = Arc::from("clear");
         self.hook(ended, HookKind::SessionEnd { reason });
-        let busy = ended + self.chance.between(10, 40);
+        let busy = ended + self.span(10, 40);
         self.write(busy, FileStatus::Busy, None);
         self.conversation = self.conversations;
         self.conversations += 1;
         self.flush_at = 0;
-        let named = busy + self.chance.between(100, 180);
+        let named = busy + self.span(100, 180);
         self.rewrite(named);
         let source = StartSource::Clear;
-        let started = named + self.chance.between(30, 70);
+        let started = named + self.span(30, 70);
         let hook = self.hook(started, HookKind::SessionStart { source });
-        let idle = started + self.chance.between(100, 280);
+        let idle = started + self.span(100, 280);
         let status = self.resting_status();
         let file = self.write(idle, status, None);
         self.rest = Rest::Idle;
@@ -1602,8 +1658,11 @@ impl Claude {
         if !self.menu || self.works() || !self.dialogs.is_empty() || self.shells > 0 {
             return;
         }
+        if self.now <= self.written_at {
+            return;
+        }
         let now = self.now;
-        let ended = now + self.chance.between(60, 90);
+        let ended = now + self.span(60, 90);
         let reason = Arc::from("resume");
         self.hook(ended, HookKind::SessionEnd { reason });
         self.conversation = if self.conversation > 0 {
@@ -1613,13 +1672,13 @@ impl Claude {
             self.conversations - 1
         };
         self.flush_at = 0;
-        let started = ended + self.chance.between(50, 80);
+        let started = ended + self.span(50, 80);
         let source = StartSource::Resume;
         let hook = self.hook(started, HookKind::SessionStart { source });
-        let named_at = started + self.chance.between(60, 90);
+        let named_at = started + self.span(60, 90);
         let named = self.rewrite(named_at);
         self.menu = false;
-        let at = self.written_at + self.chance.between(80, 120);
+        let at = self.written_at + self.span(80, 120);
         let idle = self.refresh(at);
         self.rest = Rest::Idle;
         let mut all = vec![hook, named];
@@ -1630,6 +1689,9 @@ impl Claude {
 
     fn open_menu(&mut self) {
         if self.menu || !self.dialogs.is_empty() || !self.queue.is_empty() || self.between {
+            return;
+        }
+        if self.now <= self.written_at {
             return;
         }
         if !self.agents.is_empty() || self.notices > 0 {
@@ -1680,8 +1742,12 @@ impl Claude {
         let Some(main) = &self.main else {
             return;
         };
-        if now < main.began + 140 {
-            let (at, process) = (main.began + 140, self.processes);
+        // Whether an Esc just after a vetoed Stop looks different from a slow Stop hook was never measured.
+        if main.vetoed > 0 {
+            return;
+        }
+        if now < main.takes_esc {
+            let (at, process) = (main.takes_esc, self.processes);
             self.tick(at, Tick::Esc(process));
             return;
         }
@@ -1721,9 +1787,9 @@ impl Claude {
             self.passes_to_queue(at);
             return;
         }
-        if in_tool {
+        if in_tool && self.shells == 0 {
             self.write(at, FileStatus::Shell, None);
-            at += self.chance.between(45, 65);
+            at += self.span(45, 65);
         }
         if let Some(file) = self.refresh(at) {
             let due = Due::Silence { file };
@@ -1780,8 +1846,8 @@ impl Claude {
         let number = self.born;
         let id: Arc<str> = Arc::from(format!("a{number:016x}"));
         let kind: Arc<str> = Arc::from(if mate { "mate" } else { "general-purpose" });
-        let started = now + self.chance.between(70, 180);
-        let at = started + self.chance.between(0, 25);
+        let started = now + self.span(70, 180);
+        let at = started + self.span(0, 25);
         self.tool_ended(at, &call);
         self.lane_hook(
             started,
@@ -1800,7 +1866,7 @@ impl Claude {
             mate,
         });
         self.tick(started + think + 150, Tick::Agent(number));
-        let after = at - now + self.chance.between(120, 240);
+        let after = at - now + self.span(120, 240);
         self.next(after, Next::Piece);
     }
 
@@ -1816,7 +1882,7 @@ impl Claude {
             self.lane_hook(now, lane, HookKind::SubagentStopped { id, kind });
             self.agents.retain(|agent| agent.number != number);
             self.notices += 1;
-            let at = now + self.chance.between(90, 170);
+            let at = now + self.span(90, 170);
             self.tick(at, Tick::Notice { mate });
             return;
         };
@@ -1843,9 +1909,23 @@ impl Claude {
             return;
         };
         let lane = Some(agent.id.clone());
-        self.lane_hook(now, lane, HookKind::ToolEnded { tool });
-        let at = now + self.chance.between(100, 160);
+        let hook = self.lane_hook(now, lane, HookKind::ToolEnded { tool });
+        self.card_moves(Some(number), hook);
+        let at = now + self.span(100, 160);
         self.tick(at, Tick::Agent(number));
+    }
+
+    /// Nothing but the result of the answered tool tells that the next dialog is in front (Q11).
+    fn card_moves(&mut self, agent: Option<u32>, hook: Id) {
+        if let Some((entry, of)) = self.card
+            && of == agent
+        {
+            self.card = None;
+            self.entries[entry].due = Due::After {
+                all: vec![hook],
+                ms: 400,
+            };
+        }
     }
 
     fn agent_reports(&mut self, mate: bool) {
@@ -1861,9 +1941,9 @@ impl Claude {
             let status = self.resting_status();
             let idle = self.write(now, status, None);
             let gap = if mate {
-                self.chance.between(100, 160)
+                self.span(100, 160)
             } else {
-                self.chance.between(2, 25)
+                self.span(2, 25)
             };
             let at = self.signals[idle].0.at + gap;
             self.between = true;
@@ -1885,6 +1965,10 @@ impl Claude {
     /// Something that ran in the background tells Claude.
     fn notice(&mut self) {
         let now = self.now;
+        if self.is_commanded() {
+            self.tick(now + 900, Tick::Tell);
+            return;
+        }
         if self.works() || self.menu {
             self.line(now, TranscriptKind::Enqueued);
             self.queue.push_back(Queued::Notice);
@@ -1893,7 +1977,7 @@ impl Claude {
         }
         self.begin(notice_turn(), false);
         let busy = self.refresh(now + 20);
-        let at = now + self.chance.between(10, 40);
+        let at = now + self.span(10, 40);
         self.task_notification(at);
         self.line(now + 30, TranscriptKind::Enqueued);
         self.line(now + 30, TranscriptKind::Dequeued);
@@ -1903,6 +1987,10 @@ impl Claude {
 
     fn wake(&mut self) {
         let now = self.now;
+        if self.is_commanded() {
+            self.tick(now + 900, Tick::Tell);
+            return;
+        }
         if self.works() || self.menu {
             self.line(now, TranscriptKind::Enqueued);
             self.queue.push_back(Queued::Notice);
@@ -1911,7 +1999,7 @@ impl Claude {
         }
         self.begin(notice_turn(), false);
         let busy = self.refresh(now + 5);
-        let at = now + self.chance.between(15, 40);
+        let at = now + self.span(15, 40);
         let text = Arc::from("wake up");
         let kind = HookKind::Prompt {
             text,
@@ -1931,7 +2019,7 @@ impl Claude {
             ms: 300,
         });
         self.judge(now, due, Push::Silent, "B04, B08 a turn nobody typed");
-        let after = self.chance.between(60, 160);
+        let after = self.span(60, 160);
         self.next(after, Next::Piece);
     }
 }

@@ -279,7 +279,10 @@ impl Judge<'_> {
             else {
                 continue;
             };
-            let at = dues[place].unwrap_or(entry.from).max(entry.from + 300) + 300;
+            let Some(due) = dues[place] else {
+                continue;
+            };
+            let at = due.max(entry.from + 300) + 200;
             let next = entries.get(place + 1).map_or(self.run.end, |next| next.from);
             if at >= next {
                 continue;
@@ -310,7 +313,10 @@ impl Judge<'_> {
                 .run
                 .alerts
                 .iter()
-                .any(|alert| alert.episode == episode && alert.silent == Some(false) && alert.at < from + 900);
+                .filter(|alert| (from..=to).contains(&alert.at))
+                .any(|alert| {
+                    alert.episode == episode && alert.silent == Some(false) && alert.at < from + 900
+                });
             if early {
                 faults.push(format!("{episode:?} from {from} was pushed before it had held"));
             }

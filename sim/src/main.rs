@@ -51,7 +51,8 @@ fn main() -> ExitCode {
         }
         failed += 1;
         if arguments.count {
-            println!("seed {seed} knobs {}: {}", case.knobs, faults[0]);
+            let worst = trial::worst(&faults).map_or("", String::as_str);
+            println!("seed {seed} knobs {}: {worst}", case.knobs);
         } else {
             let small = trial::smaller(&case);
             print!("{}", trial::told(seed, &small));

@@ -846,8 +846,11 @@ impl World<'_> {
             Effect::Withdraw { agent: _, episode } => {
                 self.note(format!("    withdraws {episode:?}"));
                 let known = self.announced.contains_key(&episode);
-                if !known || !self.withdrawn.insert(episode) {
-                    self.broken(format!("{episode:?} withdrawn, known: {known}"));
+                if !known {
+                    self.broken(format!("{episode:?} withdrawn, never announced"));
+                }
+                if !self.withdrawn.insert(episode) {
+                    self.broken(format!("{episode:?} withdrawn twice"));
                 }
                 let at = self.now;
                 self.run.alerts.push(Alert {
