@@ -52,7 +52,7 @@ pub struct Claude {
     main: Option<Main>,
     epoch: u32,
     rest: Rest,
-    queue: VecDeque<Queued>,
+    queue: VecDeque<Waiting>,
     between: bool,
     agents: Vec<Agent>,
     born: u32,
@@ -89,6 +89,13 @@ enum Queued {
     Notice,
 }
 
+/// A thing that waits, and the signals that tell of it.
+#[derive(Clone, Debug)]
+struct Waiting {
+    what: Queued,
+    told: Vec<Id>,
+}
+
 #[derive(Debug)]
 struct Main {
     turn: Turn,
@@ -98,6 +105,9 @@ struct Main {
     /// From when Esc is taken: the prompt must have been sent first.
     takes_esc: u64,
     typed: bool,
+    /// It was begun by a UPS of its own.
+    told: bool,
+    compacted: bool,
     vetoed: u8,
     wakes: bool,
     tool: Option<(Tool, ToolCall)>,
@@ -583,7 +593,9 @@ impl Claude {
                 return;
             }
             Act::Look => {
-                if self.rests_in_review() && !self.is_suspended() {
+                let since = self.entries.last().map_or(0, |entry| entry.from);
+                let seen = self.now >= since + 2000;
+                if self.rests_in_review() && seen && !self.is_suspended() {
                     self.rest = Rest::Idle;
                     let now = self.now;
                     self.emit(now, What::Looked);
@@ -633,7 +645,7 @@ impl Claude {
             }
             Act::Suspend => {
                 let free = self.dialogs.is_empty() && !self.menu && self.agents.is_empty();
-                let free = free && self.now > self.written_at;
+                let free = free && self.now > self.written_at && !self.between;
                 if free && !self.is_clearing() {
                     let (process, now) = (self.processes - 1, self.now);
                     self.life = Life::Suspended { at: now };
@@ -910,6 +922,8 @@ impl Claude {
             began: self.now,
             takes_esc: self.now + 140,
             typed,
+            told: true,
+            compacted: false,
             vetoed: 0,
             wakes: false,
             tool: None,
@@ -932,15 +946,18 @@ impl Claude {
         }
         let at = self.now + self.delay(34, 60, 177);
         let text = Arc::from("and that");
-        self.hook(
+        let hook = self.hook(
             at,
             HookKind::Prompt {
                 text,
                 task_notification: false,
             },
         );
-        self.line(at + 10, TranscriptKind::Enqueued);
-        self.queue.push_back(Queued::Typed(turn.clone()));
+        let line = self.line(at + 10, TranscriptKind::Enqueued);
+        self.queue.push_back(Waiting {
+            what: Queued::Typed(turn.clone()),
+            told: vec![hook, line],
+        });
         self.waits_in_spell = true;
     }
 
@@ -1020,6 +1037,7 @@ impl Claude {
             }
             Piece::Compaction { ms } => {
                 main.phase = Phase::AutoCompaction;
+                main.compacted = true;
                 let at = self.now;
                 self.hook(at, HookKind::CompactStarted { manual: false });
                 self.next(ms, Next::Compacted);
@@ -1392,14 +1410,30 @@ impl Claude {
             // The turn's own closing line is written with the next batch.
             self.line(now + lag, TranscriptKind::TurnEnded { last_message: None });
         }
-        self.rest = Rest::Review {
-            error,
-            typed: main.typed,
-        };
         if self.queue.is_empty() {
+            self.rest = Rest::Review {
+                error,
+                typed: main.typed,
+            };
             self.ended(now + lag, lasted);
         } else {
-            self.passes_to_queue(now + lag);
+            let told = self.queue.iter().flat_map(|waiting| waiting.told.clone());
+            let told: Vec<Id> = told.collect();
+            let idle = self.passes_to_queue(now + lag);
+            if let (Some(file), Want::Busy) = (idle, &self.truth) {
+                // Where nothing tells of what waits, the turn's end is all that can be known (rule 4).
+                let from = self.signals[file].0.at;
+                let due = Due::Unless { told, file };
+                let want = Want::Review {
+                    error: error.clone(),
+                };
+                self.say(want, from, due, Push::Perhaps, "rule 4, nothing known to wait");
+                self.say(Want::Busy, from, Due::Never, Push::Silent, "B05 it goes on");
+            }
+            self.rest = Rest::Review {
+                error,
+                typed: main.typed,
+            };
         }
     }
 
@@ -1455,17 +1489,17 @@ impl Claude {
     }
 
     /// The file says idle for a moment, then the prompts that waited run as one turn.
-    fn passes_to_queue(&mut self, idle_at: u64) {
+    fn passes_to_queue(&mut self, idle_at: u64) -> Option<Id> {
         self.between = true;
         let shown = self.agents.is_empty() && self.notices == 0 && self.dialogs.is_empty();
-        let mut at = idle_at;
-        if shown {
+        let idle = shown.then(|| {
             let status = self.resting_status();
-            let idle = self.write(idle_at, status, None);
-            at = self.signals[idle].0.at;
-        }
-        let gap = self.delay(30, 34, 140);
+            self.write(idle_at, status, None)
+        });
+        let at = idle.map_or(idle_at, |idle| self.signals[idle].0.at);
+        let gap = self.delay(30, 34, 140).min(380);
         self.tick(at + gap, Tick::Queue);
+        idle
     }
 
     fn queue_starts(&mut self) {
@@ -1475,12 +1509,12 @@ impl Claude {
         let Some(first) = self.queue.pop_front() else {
             return;
         };
-        let (mut turn, mut typed) = match first {
+        let (mut turn, mut typed) = match first.what {
             Queued::Typed(turn) => (turn, true),
             Queued::Notice => (notice_turn(), false),
         };
         for other in std::mem::take(&mut self.queue) {
-            if let Queued::Typed(other) = other {
+            if let Queued::Typed(other) = other.what {
                 turn.pieces.extend(other.pieces);
                 turn.end = other.end;
                 typed = true;
@@ -1491,6 +1525,9 @@ impl Claude {
         }
         self.line(now, prompted(!typed));
         self.begin(turn, typed);
+        if let Some(main) = &mut self.main {
+            main.told = !typed;
+        }
         self.refresh(now);
         if !typed {
             let at = now + self.span(0, 25);
@@ -1613,7 +1650,7 @@ impl Claude {
     }
 
     fn clear(&mut self) {
-        if !self.at_prompt() || self.shells > 0 {
+        if !self.at_prompt() || self.shells + self.wakes > 0 {
             return;
         }
         let now = self.now;
@@ -1655,7 +1692,7 @@ impl Claude {
     }
 
     fn pick(&mut self) {
-        if !self.menu || self.works() || !self.dialogs.is_empty() || self.shells > 0 {
+        if !self.menu || self.works() || !self.dialogs.is_empty() || self.shells + self.wakes > 0 {
             return;
         }
         if self.now <= self.written_at {
@@ -1743,7 +1780,8 @@ impl Claude {
             return;
         };
         // Whether an Esc just after a vetoed Stop looks different from a slow Stop hook was never measured.
-        if main.vetoed > 0 {
+        // Nor an Esc in a queued turn that had done nothing but compact.
+        if main.vetoed > 0 || (main.compacted && !main.told) {
             return;
         }
         if now < main.takes_esc {
@@ -1947,7 +1985,10 @@ impl Claude {
             };
             let at = self.signals[idle].0.at + gap;
             self.between = true;
-            self.queue.push_back(Queued::Notice);
+            self.queue.push_back(Waiting {
+                what: Queued::Notice,
+                told: Vec::new(),
+            });
             if !mate {
                 self.line(at, TranscriptKind::Enqueued);
             }
@@ -1970,8 +2011,11 @@ impl Claude {
             return;
         }
         if self.works() || self.menu {
-            self.line(now, TranscriptKind::Enqueued);
-            self.queue.push_back(Queued::Notice);
+            let line = self.line(now, TranscriptKind::Enqueued);
+            self.queue.push_back(Waiting {
+                what: Queued::Notice,
+                told: vec![line],
+            });
             self.waits_in_spell = true;
             return;
         }
@@ -1992,8 +2036,11 @@ impl Claude {
             return;
         }
         if self.works() || self.menu {
-            self.line(now, TranscriptKind::Enqueued);
-            self.queue.push_back(Queued::Notice);
+            let line = self.line(now, TranscriptKind::Enqueued);
+            self.queue.push_back(Waiting {
+                what: Queued::Notice,
+                told: vec![line],
+            });
             self.waits_in_spell = true;
             return;
         }

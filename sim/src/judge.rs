@@ -52,6 +52,23 @@ impl Judge<'_> {
         self.run.arrived.get(id).copied().flatten()
     }
 
+    /// A write that was read only with a later one decides nothing any more.
+    fn decided(&self, id: Id) -> Option<u64> {
+        let at = self.arrived(id)?;
+        let Some(Signal {
+            what: What::Wrote { process, .. },
+            ..
+        }) = &self.signals[id]
+        else {
+            return Some(at);
+        };
+        let overtaken = self.signals.iter().enumerate().skip(id + 1).any(|(later, signal)| {
+            matches!(signal, Some(Signal { what: What::Wrote { process: other, .. }, .. }) if other == process)
+                && self.arrived(later) == Some(at)
+        });
+        (!overtaken).then_some(at)
+    }
+
     /// The transcript could not be read somewhere in this time.
     fn blind(&self, from: u64, to: u64) -> Option<u64> {
         let blind = self.adversary.blind.iter();
@@ -64,12 +81,12 @@ impl Judge<'_> {
     /// By when an entry must be shown; `None`: it may be skipped.
     fn due(&self, entry: &Entry) -> Option<u64> {
         let due = match &entry.due {
-            Due::Never => None,
+            Due::Never | Due::Unless { .. } => None,
             Due::At(at) => Some(*at),
             Due::After { all, ms } => {
                 let mut latest = 0;
                 for id in all {
-                    latest = latest.max(self.arrived(*id)?);
+                    latest = latest.max(self.decided(*id)?);
                 }
                 Some(latest + ms)
             }
@@ -80,7 +97,7 @@ impl Judge<'_> {
                 plain,
             } => self.end_due(*hook, *file, lines, *plain),
             Due::Silence { file } => {
-                let file = self.arrived(*file)?;
+                let file = self.decided(*file)?;
                 let asked = file + WAIT_MS + PROBE_MS;
                 let answered = self
                     .blind(file, asked)
@@ -97,7 +114,7 @@ impl Judge<'_> {
     }
 
     fn end_due(&self, hook: Id, file: Id, lines: &[Id], plain: bool) -> Option<u64> {
-        let file = self.arrived(file)?;
+        let file = self.decided(file)?;
         let hook = self.arrived(hook);
         let asked = file + WAIT_MS + PROBE_MS;
         if let Some(hook) = hook
@@ -129,6 +146,17 @@ impl Judge<'_> {
     fn with_allowances(&self, entries: &[Entry]) -> Vec<Entry> {
         let mut all = Vec::new();
         for entry in entries {
+            if let Due::Unless { told, file } = &entry.due {
+                let Some(file) = self.arrived(*file) else {
+                    continue;
+                };
+                let known = told
+                    .iter()
+                    .any(|id| self.arrived(*id).is_some_and(|told| told <= file));
+                if known {
+                    continue;
+                }
+            }
             if let Due::End { hook, file, .. } = &entry.due
                 && matches!(entry.want, Want::Review { .. })
                 && let Some(file) = self.arrived(*file)

@@ -106,6 +106,8 @@ pub enum Due {
         lines: Vec<Id>,
         plain: bool,
     },
+    /// It may be shown, but only if none of these had arrived when the file did.
+    Unless { told: Vec<Id>, file: Id },
     /// An end in silence: the wait of half a second after the file, then nothing found.
     Silence { file: Id },
 }
