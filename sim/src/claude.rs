@@ -598,8 +598,12 @@ impl Claude {
                 if self.rests_in_review() && seen && !self.is_suspended() {
                     self.rest = Rest::Idle;
                     let now = self.now;
-                    self.emit(now, What::Looked);
-                    self.judge(now, Due::At(now + 300), Push::Silent, "P09 it was read");
+                    let look = self.emit(now, What::Looked);
+                    let due = Due::After {
+                        all: vec![look],
+                        ms: 300,
+                    };
+                    self.judge(now, due, Push::Silent, "P09 it was read");
                 }
                 return;
             }
@@ -881,13 +885,17 @@ impl Claude {
         };
         self.hook(asked, kind);
         if turn.blocked {
-            self.write(busy, FileStatus::Busy, None);
+            let began = self.write(busy, FileStatus::Busy, None);
             let at = busy.max(asked) + self.span(25, 40);
             let status = self.resting_status();
             let idle = self.write(at, status, None);
             self.rest = Rest::Idle;
             self.say(Want::Busy, now, Due::Never, Push::Silent, "I05 a blocked prompt");
-            self.say(Want::Idle, now, Due::Silence { file: idle }, Push::Silent, "I05");
+            let due = Due::Silence {
+                file: idle,
+                busy: Some(began),
+            };
+            self.say(Want::Idle, now, due, Push::Silent, "I05");
             // Nothing is taken before the file says idle again.
             self.between = true;
             let done = self.written_at;
@@ -1415,7 +1423,8 @@ impl Claude {
                 error,
                 typed: main.typed,
             };
-            self.ended(now + lag, lasted);
+            let compacted = main.compacted.then_some(main.began);
+            self.ended(now + lag, lasted, compacted);
         } else {
             let told = self.queue.iter().flat_map(|waiting| waiting.told.clone());
             let told: Vec<Id> = told.collect();
@@ -1438,7 +1447,7 @@ impl Claude {
     }
 
     /// The turn is over and no prompt waits.
-    fn ended(&mut self, idle_at: u64, lasted: u64) {
+    fn ended(&mut self, idle_at: u64, lasted: u64, compacted: Option<u64>) {
         let stop = self.last_end();
         let lines = self.last_end_lines();
         let slow = matches!(&self.signals[stop].0.what, What::Hook { kind: HookKind::Stopped { background: Some(tasks), .. }, .. } if tasks.agents > 0);
@@ -1457,6 +1466,7 @@ impl Claude {
             file,
             lines,
             plain,
+            compacted,
         };
         self.judge(from, due, push, "P02 the turn ended");
     }
@@ -1642,7 +1652,7 @@ impl Claude {
             self.entries.push(Entry {
                 want: Want::AsBefore { at: main.began },
                 from: now,
-                due: Due::Silence { file },
+                due: Due::Silence { file, busy: None },
                 push: Push::Perhaps,
                 why,
             });
@@ -1675,6 +1685,8 @@ impl Claude {
         if let Some(main) = &mut self.main {
             main.phase = Phase::Clearing;
         }
+        // SessionStart makes idle at once; the busy that the file said before it may be read after it.
+        self.say(Want::Idle, now, Due::Never, Push::Silent, "R01 /clear");
         self.say(Want::Busy, now, Due::Never, Push::Silent, "R01 /clear");
         self.say(
             Want::Idle,
@@ -1684,6 +1696,7 @@ impl Claude {
                 file,
                 lines: Vec::new(),
                 plain: true,
+                compacted: None,
             },
             Push::Silent,
             "R01 /clear",
@@ -1760,6 +1773,11 @@ impl Claude {
     fn esc(&mut self) {
         let now = self.now;
         if self.menu {
+            if now <= self.written_at {
+                let (at, process) = (self.written_at + 20, self.processes);
+                self.tick(at, Tick::Esc(process));
+                return;
+            }
             self.menu = false;
             let at = now + self.delay(90, 105, 190);
             if self.works() || self.queue.is_empty() {
@@ -1830,7 +1848,7 @@ impl Claude {
             at += self.span(45, 65);
         }
         if let Some(file) = self.refresh(at) {
-            let due = Due::Silence { file };
+            let due = Due::Silence { file, busy: None };
             self.judge(now, due, Push::Silent, "I01 to I04 interrupted");
         }
     }
@@ -1857,7 +1875,7 @@ impl Claude {
             return;
         }
         if let Some(file) = self.refresh(at) {
-            let due = Due::Silence { file };
+            let due = Due::Silence { file, busy: None };
             self.judge(now, due, Push::Silent, "Q03 refused");
         }
     }

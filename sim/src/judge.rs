@@ -95,8 +95,12 @@ impl Judge<'_> {
                 file,
                 lines,
                 plain,
+                compacted: _,
             } => self.end_due(*hook, *file, lines, *plain),
-            Due::Silence { file } => {
+            Due::Silence { file, busy } => {
+                if let Some(busy) = busy {
+                    self.decided(*busy)?;
+                }
                 let file = self.decided(*file)?;
                 let asked = file + WAIT_MS + PROBE_MS;
                 let answered = self
@@ -157,7 +161,7 @@ impl Judge<'_> {
                     continue;
                 }
             }
-            if let Due::End { hook, file, .. } = &entry.due
+            if let Due::End { hook, file, compacted, .. } = &entry.due
                 && matches!(entry.want, Want::Review { .. })
                 && let Some(file) = self.arrived(*file)
             {
@@ -167,10 +171,21 @@ impl Judge<'_> {
                 if !in_time {
                     all.push(Entry {
                         want: Want::Idle,
-                        from: file + WAIT_MS,
+                        from: entry.from,
                         due: Due::Never,
                         push: Push::Silent,
                         why: "rule 4: idle for want of evidence",
+                    });
+                }
+                if let Some(began) = compacted
+                    && self.adversary.knobs.disturbs_hooks()
+                {
+                    all.push(Entry {
+                        want: Want::AsBefore { at: *began },
+                        from: entry.from,
+                        due: Due::Never,
+                        push: Push::Silent,
+                        why: "rule 4: only the compaction was told in time",
                     });
                 }
             }
@@ -268,7 +283,6 @@ impl Judge<'_> {
                 .unwrap_or(0);
             let low = place.max(must);
             let found = (low..entries.len())
-                .take_while(|next| *next == low || entries[*next].from <= at)
                 .find(|next| entries[*next].from <= at && self.fits(entries, *next, seen));
             match found {
                 Some(next) => place = next,

@@ -105,11 +105,14 @@ pub enum Due {
         file: Id,
         lines: Vec<Id>,
         plain: bool,
+        /// When the turn began, if it compacted.
+        compacted: Option<u64>,
     },
     /// It may be shown, but only if none of these had arrived when the file did.
     Unless { told: Vec<Id>, file: Id },
     /// An end in silence: the wait of half a second after the file, then nothing found.
-    Silence { file: Id },
+    /// If the busy before it was read at all.
+    Silence { file: Id, busy: Option<Id> },
 }
 
 /// Whether the stay in this badge is to be pushed, if it lasts.

@@ -99,6 +99,9 @@ struct World<'a> {
 
     down: bool,
     recovering: bool,
+    /// When this life of the server began, and whether anything newer than that has come.
+    up_at: u64,
+    news: bool,
     /// Pid and start of each process of the history.
     keys: Vec<AgentKey>,
     /// The newest write of each process that a reader would find now.
@@ -170,6 +173,8 @@ pub fn run(
         keep_log,
         down: false,
         recovering: false,
+        up_at: 0,
+        news: false,
         keys,
         files: BTreeMap::new(),
         unread: BTreeMap::new(),
@@ -463,7 +468,11 @@ impl World<'_> {
     fn read_back(&self, written: u64) -> Stamp {
         let wall_ms = self.stamp(written).wall_ms;
         let now = self.stamp(self.now);
-        let ago = now.wall_ms - wall_ms;
+        let mut ago = now.wall_ms - wall_ms;
+        if self.now < written + 1000 {
+            // Nobody sets the clock between a write and its reading by the watch.
+            ago = i64::try_from(self.now - written).unwrap_or(0);
+        }
         let now_ms = i64::try_from(self.now).unwrap_or(i64::MAX);
         let boot = u64::try_from(now_ms - ago.max(0)).unwrap_or(0);
         Stamp {
@@ -627,13 +636,21 @@ impl World<'_> {
     fn up(&mut self) {
         self.down = false;
         self.recovering = true;
+        self.up_at = self.now;
+        self.news = false;
         self.note("the server starts".to_owned());
         self.fleet = Fleet::new(host());
         self.given.clear();
         self.follows.clear();
         self.unread.clear();
-        self.announced.clear();
-        self.withdrawn.clear();
+        // Ids are new with each life of the server, but for the episodes that were kept.
+        let kept: BTreeSet<EpisodeId> = self
+            .persisted
+            .values()
+            .filter_map(|kept| kept.episode)
+            .collect();
+        self.announced.retain(|episode, _| kept.contains(episode));
+        self.withdrawn.retain(|episode| kept.contains(episode));
         self.found_by_recovery.clear();
         for (agent, persisted) in self.persisted.clone() {
             self.step(Event::Restored { agent, persisted }, None);
@@ -668,7 +685,10 @@ impl World<'_> {
         for (id, signal) in self.signals.iter().enumerate() {
             if let Some(signal) = signal
                 && signal.at <= self.now
-                && !matches!(signal.what, What::Hook { .. } | What::Line { .. })
+                && !matches!(
+                    signal.what,
+                    What::Hook { .. } | What::Line { .. } | What::Looked
+                )
             {
                 self.run.arrived[id].get_or_insert(self.now);
             }
@@ -682,6 +702,8 @@ impl World<'_> {
     fn step(&mut self, event: Event, id: Option<Id>) {
         if let Some(id) = id {
             self.run.arrived[id].get_or_insert(self.now);
+            let at = self.signals[id].as_ref().map_or(0, |signal| signal.at);
+            self.news |= at > self.up_at;
         }
         if self.keep_log {
             let line = told(&event);
@@ -766,6 +788,7 @@ impl World<'_> {
             }
         }
         if self.recovering
+            && !self.news
             && let Some(episode) = row.episode
         {
             self.found_by_recovery.insert(episode);
