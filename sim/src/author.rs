@@ -1,6 +1,8 @@
 //! Writes histories: a person at the keyboard who does what makes sense at the moment, and now and then
 //! what does not, quickly or slowly.
 
+use std::str::FromStr;
+
 use crate::chance::Chance;
 use crate::claude::Claude;
 use crate::script::{Act, Dialog, End, Piece, Start, Step, Tool, Turn};
@@ -22,6 +24,10 @@ pub struct Scope {
     pub processes: bool,
     /// Esc at any moment.
     pub esc: bool,
+    /// Questions, plans, forms, dialogs of auto mode and requests that ask nobody, besides permissions.
+    pub dialogs: bool,
+    /// Commands that do not exist, dialogs of the start, `--continue`.
+    pub oddities: bool,
 }
 
 impl Scope {
@@ -34,9 +40,11 @@ impl Scope {
         commands: true,
         processes: true,
         esc: true,
+        dialogs: true,
+        oddities: true,
     };
 
-    /// Turns with tools and dialogs.
+    /// Turns with tools and permissions.
     pub const PLAIN: Self = Self {
         agents: false,
         menus: false,
@@ -45,7 +53,39 @@ impl Scope {
         commands: false,
         processes: false,
         esc: false,
+        dialogs: false,
+        oddities: false,
     };
+}
+
+impl FromStr for Scope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut scope = Self::PLAIN;
+        for word in text.split(',') {
+            match word {
+                "plain" => {}
+                "all" => scope = Self::ALL,
+                "agents" => scope.agents = true,
+                "menus" => scope.menus = true,
+                "queue" => scope.queue = true,
+                "shells" => scope.shells = true,
+                "commands" => scope.commands = true,
+                "processes" => scope.processes = true,
+                "esc" => scope.esc = true,
+                "dialogs" => scope.dialogs = true,
+                "oddities" => scope.oddities = true,
+                other => {
+                    return Err(format!(
+                        "{other:?} is no part of a history; use plain, all, agents, menus, queue, \
+                         shells, commands, processes, esc, dialogs, oddities"
+                    ));
+                }
+            }
+        }
+        Ok(scope)
+    }
 }
 
 /// The step after what has happened so far.
@@ -70,7 +110,7 @@ fn pause(chance: &mut Chance) -> u64 {
 fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
     let wait = pause(chance);
     if claude.is_dead() {
-        let how = if scope.processes {
+        let how = if scope.oddities {
             chance.weighted(&[
                 (8, Start::Plain),
                 (1, Start::Untrusted),
@@ -138,7 +178,7 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
         (on(scope.commands, 3), 2),
         (on(scope.commands, 2), 3),
         (on(scope.menus, 3), 4),
-        (1, 5),
+        (on(scope.oddities, 1), 5),
         (on(claude.rests_in_review(), 4), 6),
         (on(scope.processes, 1), 7),
         (on(scope.processes, 1), 8),
@@ -223,7 +263,16 @@ fn piece(chance: &mut Chance, scope: Scope) -> Piece {
         (on(scope.shells, 1), 5),
     ]) {
         0 => {
-            let dialog = match chance.weighted(&[(5, 0), (5, 1), (1, 2), (1, 3), (1, 4), (1, 5), (1, 6)]) {
+            let more = on(scope.dialogs, 1);
+            let dialog = match chance.weighted(&[
+                (5, 0),
+                (5, 1),
+                (more, 2),
+                (more, 3),
+                (more, 4),
+                (more, 5),
+                (more, 6),
+            ]) {
                 0 => None,
                 1 => Some(Dialog::Permission),
                 2 => Some(Dialog::Question),

@@ -47,6 +47,8 @@ pub struct Claude {
     written_at: u64,
     flush_at: u64,
     spell_at: u64,
+    /// The write that began the spell.
+    began: Option<Id>,
     waits_in_spell: bool,
 
     main: Option<Main>,
@@ -200,6 +202,7 @@ impl Claude {
             written_at: 0,
             flush_at: 0,
             spell_at: 0,
+            began: None,
             waits_in_spell: false,
             main: None,
             epoch: 0,
@@ -360,7 +363,8 @@ impl Claude {
             FileStatus::Waiting => !dialog_open || !rested,
             FileStatus::Idle | FileStatus::Shell => false,
         };
-        if works && rested {
+        let begins = works && rested;
+        if begins {
             self.spell_at = at;
             self.waits_in_spell = false;
         }
@@ -373,7 +377,11 @@ impl Claude {
             parked: None,
             job: None,
         };
-        self.put(at, file)
+        let id = self.put(at, file);
+        if begins {
+            self.began = Some(id);
+        }
+        id
     }
 
     /// The same status, another detail.
@@ -1652,7 +1660,7 @@ impl Claude {
             self.entries.push(Entry {
                 want: Want::AsBefore { at: main.began },
                 from: now,
-                due: Due::Silence { file, busy: None },
+                due: Due::Silence { file, busy: self.began },
                 push: Push::Perhaps,
                 why,
             });
@@ -1848,7 +1856,7 @@ impl Claude {
             at += self.span(45, 65);
         }
         if let Some(file) = self.refresh(at) {
-            let due = Due::Silence { file, busy: None };
+            let due = Due::Silence { file, busy: self.began };
             self.judge(now, due, Push::Silent, "I01 to I04 interrupted");
         }
     }
@@ -1875,7 +1883,7 @@ impl Claude {
             return;
         }
         if let Some(file) = self.refresh(at) {
-            let due = Due::Silence { file, busy: None };
+            let due = Due::Silence { file, busy: self.began };
             self.judge(now, due, Push::Silent, "Q03 refused");
         }
     }

@@ -118,6 +118,7 @@ impl Judge<'_> {
     }
 
     fn end_due(&self, hook: Id, file: Id, lines: &[Id], plain: bool) -> Option<u64> {
+        let written = file;
         let file = self.decided(file)?;
         let hook = self.arrived(hook);
         let asked = file + WAIT_MS + PROBE_MS;
@@ -136,8 +137,9 @@ impl Judge<'_> {
             .filter_map(|id| self.signals[*id].as_ref())
             .map(|line| line.at)
             .max();
+        let written = self.signals[written].as_ref().map_or(file, |file| file.at);
         let by_lines = seen.filter(|seen| {
-            *seen + 20 < asked && self.blind(file, asked).is_none()
+            *seen + 25 < written + WAIT_MS && self.blind(file, asked).is_none()
         });
         match (by_lines, hook) {
             (Some(_), _) => Some(asked + DEADLINE_MS),
@@ -393,8 +395,15 @@ impl Judge<'_> {
     }
 
     fn suspended_in(&self, from: u64, to: u64) -> bool {
-        self.signals.iter().flatten().any(|signal| {
-            matches!(signal.what, What::Stopped { .. }) && (from..=to).contains(&signal.at)
-        })
+        let mut changes = self.signals.iter().flatten().filter_map(|signal| {
+            if let What::Stopped { stopped, .. } = signal.what {
+                Some((signal.at, stopped))
+            } else {
+                None
+            }
+        });
+        let before = changes.clone().rfind(|(at, _)| *at < from);
+        before.is_some_and(|(_, stopped)| stopped)
+            || changes.any(|(at, _)| (from..=to).contains(&at))
     }
 }

@@ -22,9 +22,10 @@ struct Arguments {
     /// Troubles to draw from: none, hooks, all, or names separated by commas.
     #[arg(long, default_value = "all")]
     adversary: Knobs,
-    /// Turns with tools and dialogs only.
-    #[arg(long)]
-    plain: bool,
+    /// What histories contain: all, plain (turns, tools, permissions), or plain and more, by commas:
+    /// agents, menus, queue, shells, commands, processes, esc, dialogs, oddities.
+    #[arg(long, default_value = "all")]
+    scope: Scope,
     /// Go on after a failure and tell only how many there were.
     #[arg(long)]
     count: bool,
@@ -34,11 +35,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let plan = Plan {
         steps: arguments.steps,
-        scope: if arguments.plain {
-            Scope::PLAIN
-        } else {
-            Scope::ALL
-        },
+        scope: arguments.scope,
         knobs: arguments.adversary,
     };
     let mut failed = 0_u64;

@@ -123,6 +123,7 @@ struct World<'a> {
     announced: BTreeMap<EpisodeId, bool>,
     withdrawn: BTreeSet<EpisodeId>,
     found_by_recovery: BTreeSet<EpisodeId>,
+    kept: BTreeSet<EpisodeId>,
     last_episode: Option<EpisodeId>,
 }
 
@@ -192,6 +193,7 @@ pub fn run(
         announced: BTreeMap::new(),
         withdrawn: BTreeSet::new(),
         found_by_recovery: BTreeSet::new(),
+        kept: BTreeSet::new(),
         last_episode: None,
     };
     world.begin();
@@ -649,6 +651,7 @@ impl World<'_> {
             .values()
             .filter_map(|kept| kept.episode)
             .collect();
+        self.kept.clone_from(&kept);
         self.announced.retain(|episode, _| kept.contains(episode));
         self.withdrawn.retain(|episode| kept.contains(episode));
         self.found_by_recovery.clear();
@@ -868,7 +871,9 @@ impl World<'_> {
             } => self.notified(episode, &badge, silent),
             Effect::Withdraw { agent: _, episode } => {
                 self.note(format!("    withdraws {episode:?}"));
-                let known = self.announced.contains_key(&episode);
+                // Whether a kept episode had been announced is not kept.
+                let known =
+                    self.announced.contains_key(&episode) || self.kept.contains(&episode);
                 if !known {
                     self.broken(format!("{episode:?} withdrawn, never announced"));
                 }
