@@ -116,7 +116,10 @@ impl FromStr for Knobs {
                 name => {
                     let place = NAMES.iter().position(|known| *known == name);
                     let place = place.ok_or_else(|| {
-                        format!("{name:?} is no knob; use none, hooks, all or {}", NAMES.join(", "))
+                        format!(
+                            "{name:?} is no knob; use none, hooks, all or {}",
+                            NAMES.join(", ")
+                        )
                     })?;
                     *knobs.all_mut()[place] = true;
                 }

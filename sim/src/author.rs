@@ -156,22 +156,20 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
         return (wait, pick(chance, &choices));
     }
     if claude.is_working() || claude.has_agents() {
-        let on = |on: bool, weight: u64| if on { weight } else { 0 };
         let choices = [
             (10, Act::Nothing),
             (on(scope.esc, 5), Act::Esc),
-            (on(scope.queue, 5), Act::Clear),
             (on(scope.menus, 3), Act::OpenMenu),
             (on(scope.processes, 1), Act::Suspend),
         ];
-        let act = match pick(chance, &choices) {
-            // Stands for a prompt, which is only drawn when it is wanted.
-            Act::Clear => Act::Prompt(turn(chance, scope)),
-            act => act,
+        let prompts = scope.queue && chance.percent(20);
+        let act = if prompts {
+            Act::Prompt(turn(chance, scope))
+        } else {
+            pick(chance, &choices)
         };
         return (wait, act);
     }
-    let on = |on: bool, weight: u64| if on { weight } else { 0 };
     match chance.weighted(&[
         (14, 0),
         (2, 1),
@@ -202,6 +200,11 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
         8 => (wait, Act::Exit),
         _ => (wait, Act::Nothing),
     }
+}
+
+/// A weight that counts only where the scope allows.
+fn on(allowed: bool, weight: u64) -> u64 {
+    if allowed { weight } else { 0 }
 }
 
 fn pick(chance: &mut Chance, choices: &[(u64, Act)]) -> Act {
@@ -253,7 +256,6 @@ fn think(chance: &mut Chance) -> Piece {
 }
 
 fn piece(chance: &mut Chance, scope: Scope) -> Piece {
-    let on = |on: bool, weight: u64| if on { weight } else { 0 };
     match chance.weighted(&[
         (12, 0),
         (on(scope.agents, 3), 1),

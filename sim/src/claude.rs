@@ -73,16 +73,23 @@ pub struct Claude {
 enum Life {
     Dead,
     /// Before the first status; `untrusted`: a dialog of the start is drawn.
-    Starting { untrusted: bool },
+    Starting {
+        untrusted: bool,
+    },
     Running,
-    Suspended { at: u64 },
+    Suspended {
+        at: u64,
+    },
 }
 
 /// What is shown when nothing runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rest {
     Idle,
-    Review { error: Option<Arc<str>>, typed: bool },
+    Review {
+        error: Option<Arc<str>>,
+        typed: bool,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -440,9 +447,10 @@ impl Claude {
     /// Writes the file if it must say something else than it does.
     fn refresh(&mut self, at: u64) -> Option<Id> {
         let (status, waiting_for) = self.status_due();
-        let same = self.file.as_ref().is_some_and(|file| {
-            file.status == Some(status) && file.waiting_for == waiting_for
-        });
+        let same = self
+            .file
+            .as_ref()
+            .is_some_and(|file| file.status == Some(status) && file.waiting_for == waiting_for);
         (!same).then(|| self.write(at, status, waiting_for))
     }
 
@@ -580,42 +588,19 @@ impl Claude {
     // ---- the person --------------------------------------------------------------------------------
 
     fn act(&mut self, act: &Act) {
-        match act {
-            Act::Start { how, same_pid: _ } => {
-                if self.is_dead() {
-                    self.start(*how);
-                }
-                return;
-            }
-            Act::Nothing => return,
-            Act::Kill => {
-                if !self.is_dead() {
-                    self.die(false, None);
-                }
-                return;
-            }
-            Act::Resume => {
-                if let Life::Suspended { at } = self.life {
-                    self.goes_on(at);
-                }
-                return;
-            }
-            Act::Look => {
-                let since = self.entries.last().map_or(0, |entry| entry.from);
-                let seen = self.now >= since + 2000;
-                if self.rests_in_review() && seen && !self.is_suspended() {
-                    self.rest = Rest::Idle;
-                    let now = self.now;
-                    let look = self.emit(now, What::Looked);
-                    let due = Due::After {
-                        all: vec![look],
-                        ms: 300,
-                    };
-                    self.judge(now, due, Push::Silent, "P09 it was read");
-                }
-                return;
-            }
-            _ => {}
+        if let Act::Start { how, same_pid: _ } = act
+            && self.is_dead()
+        {
+            self.start(*how);
+            return;
+        }
+        if *act == Act::Kill && !self.is_dead() {
+            self.die(false, None);
+            return;
+        }
+        if let (Act::Resume, Life::Suspended { at }) = (act, self.life) {
+            self.goes_on(at);
+            return;
         }
         match self.life {
             Life::Dead | Life::Suspended { .. } => return,
@@ -661,17 +646,38 @@ impl Claude {
                 if free && !self.is_clearing() {
                     let (process, now) = (self.processes - 1, self.now);
                     self.life = Life::Suspended { at: now };
-                    self.emit(now, What::Stopped { process, stopped: true });
+                    self.emit(
+                        now,
+                        What::Stopped {
+                            process,
+                            stopped: true,
+                        },
+                    );
                 }
             }
-            Act::Park => {}
             Act::Exit => {
                 if self.at_prompt() {
                     self.die(true, Some("prompt_input_exit"));
                 }
             }
             Act::Terminate => self.die(true, Some("other")),
-            Act::Start { .. } | Act::Nothing | Act::Kill | Act::Resume | Act::Look => {}
+            Act::Look => self.look(),
+            Act::Start { .. } | Act::Nothing | Act::Kill | Act::Resume => {}
+        }
+    }
+
+    /// Read on the page: the end of the answer was on a screen for two seconds (P09).
+    fn look(&mut self) {
+        let now = self.now;
+        let since = self.entries.last().map_or(0, |entry| entry.from);
+        if self.rests_in_review() && now >= since + 2000 {
+            self.rest = Rest::Idle;
+            let look = self.emit(now, What::Looked);
+            let due = Due::After {
+                all: vec![look],
+                ms: 300,
+            };
+            self.judge(now, due, Push::Silent, "P09 it was read");
         }
     }
 
@@ -683,7 +689,10 @@ impl Claude {
     /// A command of the person's runs; what the background has to say waits.
     fn is_commanded(&self) -> bool {
         self.main.as_ref().is_some_and(|main| {
-            matches!(main.phase, Phase::Clearing | Phase::Compaction | Phase::Bang)
+            matches!(
+                main.phase,
+                Phase::Clearing | Phase::Compaction | Phase::Bang
+            )
         })
     }
 
@@ -711,7 +720,13 @@ impl Claude {
         if how == Start::Untrusted {
             self.life = Life::Starting { untrusted: true };
             let quiet = key + self.span(100, 400);
-            self.emit(quiet, What::Quiet { process, quiet: true });
+            self.emit(
+                quiet,
+                What::Quiet {
+                    process,
+                    quiet: true,
+                },
+            );
             self.judge(
                 key + 1900,
                 Due::At(key + 3500),
@@ -741,7 +756,13 @@ impl Claude {
                 last.due = Due::Never;
             }
         }
-        self.emit(now, What::Quiet { process, quiet: false });
+        self.emit(
+            now,
+            What::Quiet {
+                process,
+                quiet: false,
+            },
+        );
         let file_at = now + self.delay(120, 180, 260);
         self.begins(file_at, Start::Plain);
         // Asked for the last time; from here on idle is right, and so is what stood before.
@@ -841,10 +862,15 @@ impl Claude {
         for (signal, _) in &mut self.signals {
             if signal.at > stopped && !matches!(signal.what, What::Stopped { .. } | What::Looked) {
                 signal.at += put_off;
-                match &mut signal.what {
-                    What::Wrote { file, .. } if file.since > stopped => file.since += put_off,
-                    What::Line { written, .. } if *written > stopped => *written += put_off,
-                    _ => {}
+                if let What::Wrote { file, .. } = &mut signal.what
+                    && file.since > stopped
+                {
+                    file.since += put_off;
+                }
+                if let What::Line { written, .. } = &mut signal.what
+                    && *written > stopped
+                {
+                    *written += put_off;
                 }
             }
         }
@@ -867,7 +893,13 @@ impl Claude {
             })
             .collect();
         self.life = Life::Running;
-        self.emit(now, What::Stopped { process, stopped: false });
+        self.emit(
+            now,
+            What::Stopped {
+                process,
+                stopped: false,
+            },
+        );
     }
 
     // ---- the main lane -----------------------------------------------------------------------------
@@ -898,7 +930,13 @@ impl Claude {
             let status = self.resting_status();
             let idle = self.write(at, status, None);
             self.rest = Rest::Idle;
-            self.say(Want::Busy, now, Due::Never, Push::Silent, "I05 a blocked prompt");
+            self.say(
+                Want::Busy,
+                now,
+                Due::Never,
+                Push::Silent,
+                "I05 a blocked prompt",
+            );
             let due = Due::Silence {
                 file: idle,
                 busy: Some(began),
@@ -1233,7 +1271,11 @@ impl Claude {
             ms: 300,
         });
         let next_asks = !self.dialogs.is_empty();
-        let push = if next_asks { Push::Perhaps } else { Push::Silent };
+        let push = if next_asks {
+            Push::Perhaps
+        } else {
+            Push::Silent
+        };
         let told = file.is_some();
         self.judge(now, due, push, "Q02 it was answered");
         if next_asks && !told {
@@ -1444,7 +1486,13 @@ impl Claude {
                 let want = Want::Review {
                     error: error.clone(),
                 };
-                self.say(want, from, due, Push::Perhaps, "rule 4, nothing known to wait");
+                self.say(
+                    want,
+                    from,
+                    due,
+                    Push::Perhaps,
+                    "rule 4, nothing known to wait",
+                );
                 self.say(Want::Busy, from, Due::Never, Push::Silent, "B05 it goes on");
             }
             self.rest = Rest::Review {
@@ -1660,7 +1708,10 @@ impl Claude {
             self.entries.push(Entry {
                 want: Want::AsBefore { at: main.began },
                 from: now,
-                due: Due::Silence { file, busy: self.began },
+                due: Due::Silence {
+                    file,
+                    busy: self.began,
+                },
                 push: Push::Perhaps,
                 why,
             });
@@ -1856,7 +1907,10 @@ impl Claude {
             at += self.span(45, 65);
         }
         if let Some(file) = self.refresh(at) {
-            let due = Due::Silence { file, busy: self.began };
+            let due = Due::Silence {
+                file,
+                busy: self.began,
+            };
             self.judge(now, due, Push::Silent, "I01 to I04 interrupted");
         }
     }
@@ -1883,7 +1937,10 @@ impl Claude {
             return;
         }
         if let Some(file) = self.refresh(at) {
-            let due = Due::Silence { file, busy: self.began };
+            let due = Due::Silence {
+                file,
+                busy: self.began,
+            };
             self.judge(now, due, Push::Silent, "Q03 refused");
         }
     }

@@ -138,9 +138,8 @@ impl Judge<'_> {
             .map(|line| line.at)
             .max();
         let written = self.signals[written].as_ref().map_or(file, |file| file.at);
-        let by_lines = seen.filter(|seen| {
-            *seen + 25 < written + WAIT_MS && self.blind(file, asked).is_none()
-        });
+        let by_lines =
+            seen.filter(|seen| *seen + 25 < written + WAIT_MS && self.blind(file, asked).is_none());
         match (by_lines, hook) {
             (Some(_), _) => Some(asked + DEADLINE_MS),
             (None, Some(hook)) if hook < file + LATE_MS => Some(hook.max(asked) + DEADLINE_MS),
@@ -163,7 +162,12 @@ impl Judge<'_> {
                     continue;
                 }
             }
-            if let Due::End { hook, file, compacted, .. } = &entry.due
+            if let Due::End {
+                hook,
+                file,
+                compacted,
+                ..
+            } = &entry.due
                 && matches!(entry.want, Want::Review { .. })
                 && let Some(file) = self.arrived(*file)
             {
@@ -212,7 +216,9 @@ impl Judge<'_> {
             Want::None => seen.shown == Shown::None,
             Want::Idle => seen.shown == Shown::Idle,
             Want::Busy => seen.shown == Shown::Busy,
-            Want::Ask { kind, .. } => matches!(&seen.shown, Shown::Ask(shown) if self.names(*kind, *shown, seen.at, entries[place].from)),
+            Want::Ask { kind, .. } => {
+                matches!(&seen.shown, Shown::Ask(shown) if self.names(*kind, *shown, seen.at, entries[place].from))
+            }
             Want::Review { error } => seen.shown == Shown::Review(error.clone()),
             Want::AsBefore { at } => {
                 let before = &self.shown_at(*at).shown;
@@ -230,9 +236,10 @@ impl Judge<'_> {
 
     /// The badge that was right before the spell, whether or not it was shown yet.
     fn rested(&self, entries: &[Entry], place: usize, shown: &Shown) -> bool {
-        let before = entries[..place].iter().rev().find(|entry| {
-            !matches!(entry.want, Want::Busy | Want::AsBefore { .. })
-        });
+        let before = entries[..place]
+            .iter()
+            .rev()
+            .find(|entry| !matches!(entry.want, Want::Busy | Want::AsBefore { .. }));
         match before.map(|entry| &entry.want) {
             Some(Want::Idle) => *shown == Shown::Idle,
             Some(Want::Review { error }) => *shown == Shown::Review(error.clone()),
@@ -275,10 +282,7 @@ impl Judge<'_> {
             }
             // Several changes within one event: the last one is what a viewer sees.
             let seen = self.shown_at(at);
-            let seen = &Seen {
-                at,
-                ..seen.clone()
-            };
+            let seen = &Seen { at, ..seen.clone() };
             let must = dues
                 .iter()
                 .rposition(|due| due.is_some_and(|due| due < at))
@@ -327,14 +331,18 @@ impl Judge<'_> {
                 continue;
             };
             let at = due.max(entry.from + 300) + 200;
-            let next = entries.get(place + 1).map_or(self.run.end, |next| next.from);
+            let next = entries
+                .get(place + 1)
+                .map_or(self.run.end, |next| next.from);
             if at >= next {
                 continue;
             }
             let seen = self.shown_at(at);
             let says = seen.text.as_deref().unwrap_or("");
             if matches!(seen.shown, Shown::Ask(_)) && !says.contains(text.as_ref()) {
-                faults.push(format!("at {at}: the dialog asks {text:?}, shown is {says:?}"));
+                faults.push(format!(
+                    "at {at}: the dialog asks {text:?}, shown is {says:?}"
+                ));
             }
         }
         faults
@@ -362,7 +370,9 @@ impl Judge<'_> {
                     alert.episode == episode && alert.silent == Some(false) && alert.at < from + 900
                 });
             if early {
-                faults.push(format!("{episode:?} from {from} was pushed before it had held"));
+                faults.push(format!(
+                    "{episode:?} from {from} was pushed before it had held"
+                ));
             }
             let lasts = to.saturating_sub(from) > PUSH_MS + 100;
             let troubled = !self.adversary.down.is_empty() || self.suspended_in(from, to);

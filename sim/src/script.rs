@@ -51,8 +51,6 @@ pub enum Act {
     /// Ctrl-Z, and `fg`.
     Suspend,
     Resume,
-    /// Left on the empty prompt: the session goes on in a background job.
-    Park,
     /// Ends of a process: `/exit`, a signal, kill -9.
     Exit,
     Terminate,

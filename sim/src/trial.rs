@@ -66,10 +66,7 @@ fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
     let mut claude = Claude::new();
     let mut same_pid = Vec::new();
     for step in &case.history.steps {
-        if let Act::Start {
-            same_pid: same, ..
-        } = step.act
-        {
+        if let Act::Start { same_pid: same, .. } = step.act {
             let dead = claude_dies_by(&mut claude, step.wait);
             if dead {
                 same_pid.push(same);
@@ -91,7 +88,10 @@ fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
     if keep_log {
         let mut lines: Vec<(u64, String)> = run.log.clone();
         for entry in &entries {
-            let line = format!("~ right: {:?} due {:?} ({})", entry.want, entry.due, entry.why);
+            let line = format!(
+                "~ right: {:?} due {:?} ({})",
+                entry.want, entry.due, entry.why
+            );
             lines.push((entry.from, line));
         }
         lines.sort_by_key(|(at, _)| *at);

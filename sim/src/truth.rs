@@ -81,11 +81,18 @@ pub enum Want {
     Idle,
     Busy,
     /// What is asked and, where a hook says it, the text that names it.
-    Ask { kind: AskKind, text: Option<Arc<str>> },
+    Ask {
+        kind: AskKind,
+        text: Option<Arc<str>>,
+    },
     /// The kind of failure, if it failed.
-    Review { error: Option<Arc<str>> },
+    Review {
+        error: Option<Arc<str>>,
+    },
     /// Whatever was shown before this moment (a compaction changes nothing).
-    AsBefore { at: u64 },
+    AsBefore {
+        at: u64,
+    },
 }
 
 /// By when a badge must be shown. Counted from the arrival of what decides, because what has not

@@ -225,7 +225,9 @@ fn conversation(number: usize) -> ConversationId {
 }
 
 fn transcript(number: usize) -> Arc<str> {
-    Arc::from(format!("/home/dev/.claude/projects/p/conversation-{number}.jsonl"))
+    Arc::from(format!(
+        "/home/dev/.claude/projects/p/conversation-{number}.jsonl"
+    ))
 }
 
 impl World<'_> {
@@ -263,7 +265,11 @@ impl World<'_> {
     fn go(&mut self, end: u64) {
         let mut idle_deadlines = 0;
         loop {
-            let due = if self.down { None } else { self.fleet.deadline() };
+            let due = if self.down {
+                None
+            } else {
+                self.fleet.deadline()
+            };
             let next = self.waiting.peek().map(|Reverse((at, _))| *at);
             // A timer never fires early: whole milliseconds, rounded up.
             let due = due.map(|(time, why)| (time.0.div_ceil(1_000_000), why));
@@ -524,7 +530,9 @@ impl World<'_> {
         for id in unread {
             self.run.arrived[id].get_or_insert(self.now);
         }
-        let written = self.signals[id].as_ref().map_or(self.now, |signal| signal.at);
+        let written = self.signals[id]
+            .as_ref()
+            .map_or(self.now, |signal| signal.at);
         let job = |number: usize| Arc::from(format!("job-{number}"));
         let event = Event::FileRead {
             agent: self.keys[process].clone(),
@@ -712,9 +720,10 @@ impl World<'_> {
             let line = told(&event);
             self.note(line);
         }
-        let dead = match &event {
-            Event::ProcessDied { agent } => Some(agent.clone()),
-            _ => None,
+        let dead = if let Event::ProcessDied { agent } = &event {
+            Some(agent.clone())
+        } else {
+            None
         };
         let now = self.stamp(self.now);
         let effects = self.fleet.step(now, event);
@@ -744,7 +753,7 @@ impl World<'_> {
         let row = items.iter().find(|item| item.id.as_ref() == "t1");
         row.or_else(|| items.iter().find(|item| item.tab == Some(tab())))
             .cloned()
-            .unwrap_or_else(|| empty_row())
+            .unwrap_or_else(empty_row)
     }
 
     fn dead_shows_nothing(&mut self, agent: &AgentKey) {
@@ -772,20 +781,31 @@ impl World<'_> {
         }
         if row.attention && (!waits || row.presence == Presence::Suspended) {
             let presence = row.presence;
-            self.broken(format!("{shown:?} of a {presence:?} process wants attention"));
+            self.broken(format!(
+                "{shown:?} of a {presence:?} process wants attention"
+            ));
         }
         let workspaces = self.fleet.workspaces();
         let above = workspaces.first().and_then(|view| view.badge.as_ref());
         let above = self::shown(above);
         let suspended = row.presence == Presence::Suspended;
-        let expected = if suspended { Shown::Idle } else { shown.clone() };
+        let expected = if suspended {
+            Shown::Idle
+        } else {
+            shown.clone()
+        };
         if above != expected && !(suspended && shown == Shown::None) {
-            self.broken(format!("the workspace shows {above:?}, its only tab {shown:?}"));
+            self.broken(format!(
+                "the workspace shows {above:?}, its only tab {shown:?}"
+            ));
         }
         if let Some(agent) = &row.agent
             && !matches!(shown, Shown::None | Shown::Unknown)
         {
-            let kept = self.persisted.get(agent).map(|kept| self::shown(Some(&kept.badge)));
+            let kept = self
+                .persisted
+                .get(agent)
+                .map(|kept| self::shown(Some(&kept.badge)));
             if kept.as_ref() != Some(&shown) {
                 self.broken(format!("{shown:?} is shown, {kept:?} was kept"));
             }
@@ -844,9 +864,9 @@ impl World<'_> {
                 path: _,
                 conversation: named,
             } => {
-                let number = named.as_deref().and_then(|named| {
-                    named.strip_prefix("conversation-")?.parse::<usize>().ok()
-                });
+                let number = named
+                    .as_deref()
+                    .and_then(|named| named.strip_prefix("conversation-")?.parse::<usize>().ok());
                 if let (Some(process), Some(number)) = (self.process_of(&agent), number) {
                     self.follows.insert(process, number);
                     let at = self.now + 3;
@@ -872,8 +892,7 @@ impl World<'_> {
             Effect::Withdraw { agent: _, episode } => {
                 self.note(format!("    withdraws {episode:?}"));
                 // Whether a kept episode had been announced is not kept.
-                let known =
-                    self.announced.contains_key(&episode) || self.kept.contains(&episode);
+                let known = self.announced.contains_key(&episode) || self.kept.contains(&episode);
                 if !known {
                     self.broken(format!("{episode:?} withdrawn, never announced"));
                 }
@@ -909,7 +928,9 @@ impl World<'_> {
     }
 
     fn notified(&mut self, episode: EpisodeId, badge: &Badge, silent: bool) {
-        self.note(format!("    notifies {episode:?} {badge:?} silent: {silent}"));
+        self.note(format!(
+            "    notifies {episode:?} {badge:?} silent: {silent}"
+        ));
         if !silent {
             if self.announced.get(&episode) == Some(&false) {
                 self.broken(format!("{episode:?} announced twice"));
@@ -987,7 +1008,11 @@ fn told(event: &Event) -> String {
         }
         Event::HookFired { hook } => {
             let lane = hook.agent_id.as_deref().unwrap_or("main");
-            format!("Hook stamped {} {lane} {:?}", hook.at.boot.as_ms(), hook.kind)
+            format!(
+                "Hook stamped {} {lane} {:?}",
+                hook.at.boot.as_ms(),
+                hook.kind
+            )
         }
         Event::TranscriptGrew { facts, .. } => {
             let kinds: Vec<String> = facts
@@ -999,8 +1024,22 @@ fn told(event: &Event) -> String {
                 .collect();
             format!("Transcript {}", kinds.join(" | "))
         }
-        other => {
-            let text = format!("{other:?}");
+        Event::ProcessFound { .. }
+        | Event::ProcessDied { .. }
+        | Event::ProcessStopped { .. }
+        | Event::KeyFileSeen { .. }
+        | Event::ProcessQuiet { .. }
+        | Event::FileRemoved { .. }
+        | Event::FileUnreadable { .. }
+        | Event::TranscriptRead { .. }
+        | Event::Seen { .. }
+        | Event::Dismissed { .. }
+        | Event::PanesListed { .. }
+        | Event::LayoutChanged { .. }
+        | Event::Restored { .. }
+        | Event::RecoveryEnded
+        | Event::DeadlinePassed => {
+            let text = format!("{event:?}");
             text.chars().take(160).collect()
         }
     }
