@@ -36,6 +36,10 @@ const SLOW_FROM_BYTES: usize = TAIL_BYTES_MAX / 4;
 /// with tmux 3.3a: at this rate and at a twentieth of it, its own memory stays at 5 MB in an endless flood.
 const SLOW_READ_EVERY: Duration = Duration::from_millis(50);
 
+/// A viewer that is behind and has confirmed nothing for this long does not read at all; it is let go before
+/// the bound is reached.
+const STALLED_AFTER: Duration = Duration::from_secs(2);
+
 /// Room for one read.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -376,6 +380,16 @@ impl Link {
     }
 }
 
+/// Why a `tmux attach` has ended.
+enum Detached {
+    /// Its session lives: attach again.
+    ByOthers,
+    /// Its session has ended.
+    Ended,
+    /// It can't be told; a sentence for the person.
+    Unclear(String),
+}
+
 struct Task {
     tmux: tmux::Handle,
     tab: TabId,
@@ -398,21 +412,26 @@ impl Task {
         let mut buffer = vec![0; READ_BYTES];
         let mut last_read = Instant::now() - SLOW_READ_EVERY;
         let mut broken_at = None;
+        let mut behind_since = None;
         let session_ended = loop {
-            if self.link.is_none()
-                && self.tail.unconfirmed() <= SLOW_FROM_BYTES
-                && self.outbox.is_some()
-                && !self.attach_again()
-            {
+            let behind = self.tail.unconfirmed() > SLOW_FROM_BYTES;
+            if self.link.is_none() && self.outbox.is_none() {
+                // Nothing more comes, so there is nothing to resume.
+                break false;
+            }
+            if self.link.is_none() && !behind && !self.attach_again() {
                 self.finish("The terminal can't be opened; the server's log says why.")
                     .await;
                 break false;
             }
-            let read_from = if self.tail.unconfirmed() > SLOW_FROM_BYTES {
+            let read_from = if behind {
                 last_read + SLOW_READ_EVERY
             } else {
                 last_read
             };
+            behind_since =
+                (behind && self.link.is_some()).then(|| behind_since.unwrap_or_else(Instant::now));
+            let stalled_at = behind_since.map(|since| since + STALLED_AFTER);
             let give_up_at = broken_at.map(|at: Instant| at + RESUME_FOR);
             let has_message = self.announce || self.tail.waiting() > 0;
             let (read, write) = match &mut self.link {
@@ -425,12 +444,17 @@ impl Task {
                     match got {
                         Ok(n) if n > 0 => self.keep(&buffer[..n]).await,
                         // A pty without its program reads as EIO on Linux.
-                        Ok(_) | Err(_) => {
-                            if self.is_session_over().await {
+                        Ok(_) | Err(_) => match self.why_detached().await {
+                            Detached::ByOthers => {}
+                            Detached::Ended => {
                                 self.finish("The shell in this tab has ended.").await;
                                 break true;
                             }
-                        }
+                            Detached::Unclear(why) => {
+                                self.finish(&why).await;
+                                break false;
+                            }
+                        },
                     }
                 }
                 written = write_when(write, &self.keys) => match written {
@@ -448,6 +472,7 @@ impl Task {
                     Some(Ask::Keys(bytes)) => self.keys.extend(bytes),
                     Some(Ask::Resize(size)) => self.resize(size.clamped()),
                     Some(Ask::Credit(bytes)) => {
+                        behind_since = None;
                         self.tail.confirm(usize::try_from(bytes).unwrap_or(usize::MAX));
                     }
                     Some(Ask::Resume { offset, size, outbox, taken }) => {
@@ -461,6 +486,7 @@ impl Task {
                         }
                     }
                 },
+                () = sleep_until(stalled_at) => self.let_go(1).await,
                 () = sleep_until(give_up_at) => break false,
             }
         };
@@ -486,8 +512,7 @@ impl Task {
         }
     }
 
-    /// Takes in what the pty said. Too much for a slow viewer means: detach, and start over with a complete
-    /// picture when it has caught up.
+    /// Takes in what the pty said, unless it is too much for a slow viewer.
     async fn keep(&mut self, bytes: &[u8]) {
         if let Some(link) = &mut self.link {
             link.ready = true;
@@ -496,7 +521,13 @@ impl Task {
             self.tail.bytes.extend(bytes);
             return;
         }
-        self.tail.skip(bytes.len());
+        self.let_go(bytes.len()).await;
+    }
+
+    /// Detaches and gives up what was not sent, and `more` bytes besides; once the viewer has caught up, it
+    /// gets a complete picture at an offset behind the gap.
+    async fn let_go(&mut self, more: usize) {
+        self.tail.skip(more);
         if let Some(link) = self.link.take() {
             link.hang_up().await;
         }
@@ -517,8 +548,8 @@ impl Task {
         }
     }
 
-    /// The attach has ended. If its session still exists, somebody detached us: attach again.
-    async fn is_session_over(&mut self) -> bool {
+    /// The attach has ended, and here is why.
+    async fn why_detached(&mut self) -> Detached {
         if let Some(link) = self.link.take() {
             self.attaches = if link.since.elapsed() < ATTACH_HELD {
                 self.attaches + 1
@@ -528,8 +559,13 @@ impl Task {
             link.hang_up().await;
         }
         let target = format!("={}", self.tab);
-        let there = self.tmux.command(&["has-session", "-t", &target]).await;
-        there.is_err() || self.attaches > ATTACHES_MAX
+        match self.tmux.command(&["has-session", "-t", &target]).await {
+            Ok(_) if self.attaches <= ATTACHES_MAX => Detached::ByOthers,
+            Ok(_) => Detached::Unclear("tmux lets go of this terminal again and again.".to_owned()),
+            Err(tmux::Error::Refused(_)) => Detached::Ended,
+            // Not an answer: the shell may well be alive.
+            Err(error @ tmux::Error::Unreachable(_)) => Detached::Unclear(error.to_string()),
+        }
     }
 
     fn resize(&mut self, size: Size) {
