@@ -522,11 +522,13 @@ impl Fleet {
         self.handovers
             .retain(|key, _| parked.iter().any(|(pane, _, _)| pane == key));
         for (pane, job, busy) in parked {
-            let Some(successor) = self
-                .agents
-                .values()
-                .find(|a| a.job() == Some(&job) && a.key != pane && !a.hidden() && !a.has_left())
-            else {
+            let Some(successor) = self.agents.values().find(|a| {
+                a.job() == Some(&job)
+                    && a.parked_job().is_none()
+                    && a.key != pane
+                    && !a.hidden()
+                    && !a.has_left()
+            }) else {
                 if self.handovers.remove(&pane).is_some()
                     && let Some(parked) = self.agents.get_mut(&pane)
                 {
