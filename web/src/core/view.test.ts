@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Item } from "../wire/protocol.ts";
 import { apply } from "./fleet.ts";
 import { item } from "./sample.ts";
-import { attention, byUrgency, chipDetail, counts, documentTitle, firstLine, lineOf, nextAfter, shapeOf, shortPath, stateWords, turnOf, workspaceShape } from "./view.ts";
+import { attention, byUrgency, chipDetail, counts, documentTitle, firstLine, lacksHooks, lineOf, nextAfter, shapeOf, shortPath, stateWords, turnOf, workspaceShape } from "./view.ts";
 import { sayer } from "./words.ts";
 
 const say = sayer("en");
@@ -36,6 +36,12 @@ describe("state words", () => {
   test("are said in the language chosen", () => {
     expect(stateWords(asks("permission"), sayer("zh-TW"))).toBe("需要輸入，權限");
   });
+});
+
+test("only an agent can lack hooks", () => {
+  expect(lacksHooks(row({ state: "busy", hooks: false }))).toBe(true);
+  expect(lacksHooks(row({ state: "busy", hooks: true }))).toBe(false);
+  expect(lacksHooks(row({ state: null, presence: "none", hooks: false }))).toBe(false);
 });
 
 describe("shapes", () => {

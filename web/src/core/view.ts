@@ -231,9 +231,9 @@ export function shortPath(path: string | null): string {
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
 }
 
-/** Whether anything would be lost by closing this tab without asking. */
-export function hasAgent(item: Item): boolean {
-  return item.presence === "running" || item.presence === "starting" || item.presence === "suspended";
+/** A living agent from which no hook comes: worth saying, since its details are poorer. */
+export function lacksHooks(item: Item): boolean {
+  return item.state !== null && !item.hooks;
 }
 
 // --- counts and order -------------------------------------------------------------------------------------------

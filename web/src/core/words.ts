@@ -50,6 +50,8 @@ const en = {
   "line.starting": "Claude is starting",
   "line.off": "Claude is not running here",
   "line.gone": "tmux session ended",
+  "mark.noHooks": "no hooks",
+  "mark.noHooksWhy": "Claude was started without our hooks: details come later, the state is still right.",
 
   "next.label": "Next",
   "next.none": "Nothing needs you",
@@ -83,7 +85,6 @@ const en = {
   "link.retryNow": "Retry now",
   "link.restarted": "Server restarted {t}.",
   "link.checking": "Checking {n} sessions, {m} done. No alerts for these.",
-  "link.server": "the server",
 
   "nav.sessions": "Sessions",
   "nav.tabs": "Tabs",
@@ -93,7 +94,6 @@ const en = {
   "nav.hideSidebar": "Hide the sidebar",
   "nav.showSidebar": "Show the sidebar",
   "nav.settings": "Settings",
-  "nav.skip": "Skip to the terminal",
   "count.needs": "{n} need input",
   "count.review": "{n} to review",
   "count.busy": "{n} busy",
@@ -158,7 +158,6 @@ const en = {
   "login.working": "Signing in",
   "login.refused": "This link did not work.",
   "login.unreachable": "The server does not answer. Is purplemux running?",
-  "login.retry": "Try again",
 
   "set.theme": "Theme",
   "set.system": "System",
@@ -223,6 +222,8 @@ const zhTW: Record<Key, string> = {
   "line.starting": "Claude 啟動中",
   "line.off": "Claude 未在此執行",
   "line.gone": "tmux 工作階段已結束",
+  "mark.noHooks": "無 hook",
+  "mark.noHooksWhy": "Claude 啟動時沒有載入我們的 hook：細節會較晚出現，狀態仍然正確。",
 
   "next.label": "下一個",
   "next.none": "目前沒有需要你的事",
@@ -256,7 +257,6 @@ const zhTW: Record<Key, string> = {
   "link.retryNow": "立即重試",
   "link.restarted": "伺服器已於 {t} 重新啟動。",
   "link.checking": "正在確認 {n} 個工作階段，已完成 {m} 個，不會發送通知。",
-  "link.server": "伺服器",
 
   "nav.sessions": "工作階段",
   "nav.tabs": "分頁",
@@ -266,7 +266,6 @@ const zhTW: Record<Key, string> = {
   "nav.hideSidebar": "隱藏側邊欄",
   "nav.showSidebar": "顯示側邊欄",
   "nav.settings": "設定",
-  "nav.skip": "跳到終端機",
   "count.needs": "{n} 個需要輸入",
   "count.review": "{n} 個待檢視",
   "count.busy": "{n} 個執行中",
@@ -331,7 +330,6 @@ const zhTW: Record<Key, string> = {
   "login.working": "登入中",
   "login.refused": "這個連結無法使用。",
   "login.unreachable": "伺服器沒有回應。purplemux 在執行嗎？",
-  "login.retry": "再試一次",
 
   "set.theme": "主題",
   "set.system": "跟隨系統",
