@@ -198,3 +198,28 @@ fn check_claude_answers_for_a_tab_without_one() {
     assert_eq!(browser.get("/api/check-claude?tab=none").status, 404);
     assert_eq!(browser.get("/api/check-claude").status, 400);
 }
+
+#[test]
+fn what_claude_is_given_can_be_looked_at_without_a_server() {
+    let dir = support::place();
+    let ask = |arguments: &[&str]| purplemux(dir.path()).args(arguments).output().unwrap();
+    let shown = ask(&["hooks", "show", "--claude", "2.1.332", "--json"]);
+    assert!(shown.status.success());
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["version"], "2.1.332");
+    let command = shown["settings"]["hooks"]["Stop"][0]["hooks"][0]["command"].as_str();
+    assert!(command.unwrap().contains("status-hook.sh"), "{shown}");
+    // What an old version does not know would stop it at every start.
+    let old = ask(&["hooks", "show", "--claude", "2.1.31"]);
+    let old = String::from_utf8(old.stdout).unwrap();
+    assert!(
+        old.starts_with("Claude Code 2.1.31 is given --settings "),
+        "{old}"
+    );
+    assert!(
+        old.contains("\"Stop\"") && !old.contains("StopFailure"),
+        "{old}"
+    );
+    let odd = ask(&["hooks", "show", "--claude", "new"]);
+    assert_eq!(odd.status.code(), Some(2));
+}

@@ -3,6 +3,7 @@
 pub mod claude_exec;
 pub mod hook;
 
+pub mod hooks;
 pub mod login;
 pub mod serve;
 pub mod status;
@@ -80,6 +81,8 @@ enum Command {
     Tab(tab::Options),
     /// List workspaces
     Workspace(workspace::Options),
+    /// Show what Claude Code is given so that it tells us what it does
+    Hooks(hooks::Options),
     /// List workspaces
     #[command(hide = true)]
     Workspaces(Common),
@@ -95,6 +98,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Status(options)) => status::run(&options),
         Some(Command::Tab(options)) => tab::run(&options),
         Some(Command::Workspace(options)) => workspace::run(&options),
+        Some(Command::Hooks(options)) => hooks::run(&options),
         Some(Command::Workspaces(common)) => workspace::list(&common),
     };
     match done {
