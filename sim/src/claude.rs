@@ -1381,6 +1381,8 @@ impl Claude {
             return;
         };
         main.phase = Phase::Ending;
+        // A failure that the file told first was recorded only without a compaction.
+        let compacted = main.compacted;
         if !self.agents.is_empty() || self.notices > 0 {
             // A failure with helpers at work was never recorded.
             if let End::Error { .. } = main.turn.end {
@@ -1435,7 +1437,7 @@ impl Claude {
                         message: message.clone(),
                     },
                 );
-                if !late {
+                if !late || compacted {
                     self.hook(now, HookKind::StopFailed { error, message });
                 }
                 self.next(0, Next::Done);
@@ -1455,7 +1457,7 @@ impl Claude {
             End::Error { kind, late } => {
                 let error: Arc<str> = Arc::from(ERRORS[usize::from(kind) % ERRORS.len()]);
                 let lag = self.delay(10, 28, 45);
-                if late {
+                if late && !main.compacted {
                     let at = now + lag + self.span(4, 10);
                     let message = Some(Arc::from("API Error"));
                     let error = error.clone();
@@ -1937,6 +1939,16 @@ impl Claude {
             return;
         }
         if let Some(file) = self.refresh(at) {
+            if asked.kind == Dialog::Auto {
+                // Its result in the transcript ends it before the file does (rule 5).
+                self.say(
+                    Want::Busy,
+                    now,
+                    Due::Never,
+                    Push::Silent,
+                    "rule 5, its result",
+                );
+            }
             let due = Due::Silence {
                 file,
                 busy: self.began,

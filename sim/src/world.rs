@@ -661,7 +661,7 @@ impl World<'_> {
             .collect();
         self.kept.clone_from(&kept);
         self.announced.retain(|episode, _| kept.contains(episode));
-        self.withdrawn.retain(|episode| kept.contains(episode));
+        self.withdrawn.clear();
         self.found_by_recovery.clear();
         for (agent, persisted) in self.persisted.clone() {
             self.step(Event::Restored { agent, persisted }, None);
