@@ -28,11 +28,19 @@ struct Standin {
 
 impl Standin {
     fn new(dir: &Path) -> Self {
-        let sessions = dir.join("person/.claude/sessions");
+        Self::in_claude_dir(dir, None)
+    }
+
+    /// As a Claude whose CLAUDE_CONFIG_DIR is this.
+    fn in_claude_dir(dir: &Path, config: Option<&Path>) -> Self {
+        let home = dir.join("person");
+        let sessions = config.unwrap_or(&home.join(".claude")).join("sessions");
         fs::create_dir_all(&sessions).unwrap();
         let child = Command::new("sleep")
             .arg("600")
             .current_dir(dir)
+            .env("HOME", &home)
+            .envs(config.map(|config| ("CLAUDE_CONFIG_DIR", config)))
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
@@ -423,6 +431,32 @@ fn n10_a_hook_of_a_process_nobody_knows_moves_nothing() {
 }
 
 #[test]
+fn n08_directories_of_claude_are_learned_from_its_processes() {
+    let server = TestServer::start();
+    let dir = server.dir.path();
+    let (a, b) = (dir.join("a"), dir.join("deep/b"));
+    let standins = [
+        Standin::in_claude_dir(dir, Some(&a)),
+        Standin::in_claude_dir(dir, Some(&b)),
+        Standin::new(dir),
+    ];
+    for standin in &standins {
+        standin.write("busy");
+        // Its pid leads to its environment, and that to its folder.
+        let start = standin.hook(&server, "SessionStart", &json!({ "source": "startup" }));
+        assert_eq!(start.status, 204);
+    }
+    for standin in &standins {
+        shows(&server, standin, "busy");
+    }
+    // From then on the folder is watched: the next one in it needs no hook.
+    let quiet = Standin::in_claude_dir(dir, Some(&a));
+    quiet.write("idle");
+    shows(&server, &quiet, "idle");
+    assert_eq!(items(&server).len(), 4);
+}
+
+#[test]
 fn n08_a_directory_that_does_not_exist_yet_is_found_when_it_is_made() {
     let server = TestServer::start();
     let sessions = server.dir.path().join("person/.claude/sessions");
@@ -708,6 +742,53 @@ fn x06_without_tmux_sessions_are_still_listed_from_their_files() {
     assert!(!refused.status.success());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("tmux"), "{said}");
+}
+
+#[test]
+fn x06_a_tmux_that_is_too_old_or_may_not_have_its_socket_is_named() {
+    let old = place();
+    let bin = old.path().join("bin");
+    fs::create_dir(&bin).unwrap();
+    let script =
+        "#!/bin/sh\nif [ \"$1\" = -V ]; then echo 'tmux 2.9a'; else echo usage >&2; exit 1; fi\n";
+    fs::write(bin.join("tmux"), script).unwrap();
+    fs::set_permissions(bin.join("tmux"), fs::Permissions::from_mode(0o755)).unwrap();
+    // Where tmux would have its sockets there is something else.
+    let shut = place();
+    let uid = fs::metadata(shut.path()).unwrap().uid();
+    fs::write(shut.path().join(format!("tmux-{uid}")), "").unwrap();
+
+    for (dir, path, sentence) in [
+        (
+            old,
+            format!("{}:/usr/bin:/bin", bin.display()),
+            "tmux 3.2 or newer is needed; 2.9a is installed",
+        ),
+        (
+            shut,
+            "/usr/bin:/bin".to_owned(),
+            "is not a directory of yours",
+        ),
+    ] {
+        let mut command = purplemux(dir.path());
+        command
+            .args(["serve", "--port", "0"])
+            .env("PATH", path)
+            .stderr(Stdio::null());
+        let (child, port) = start(command);
+        // The rest of the test's own tools are those of its own PATH.
+        let server = TestServer::adopt(dir, port, child);
+        let standin = Standin::new(server.dir.path());
+        standin.write("busy");
+        shows(&server, &standin, "busy");
+        wait(sentence, || {
+            let said = server.local("GET", "/api/items", &[], b"").json()["notices"].to_string();
+            said.contains(sentence).then_some(())
+        });
+        if server.dir.path().join(format!("tmux-{uid}")).is_file() {
+            fs::remove_file(server.dir.path().join(format!("tmux-{uid}"))).unwrap();
+        }
+    }
 }
 
 #[test]

@@ -29,6 +29,9 @@ const FAILURES: u32 = 3;
 /// An answer that is this late means that the client hangs: another one is tried.
 const HANGS: Duration = Duration::from_secs(15);
 
+/// The first tmux whose clients have flags (`no-output`, `ignore-size`).
+const TMUX_SINCE: (u32, u32) = (3, 2);
+
 /// What is asked of the client.
 #[derive(Debug)]
 pub enum Request {
@@ -73,6 +76,8 @@ pub struct Client {
 enum End {
     Closed,
     Lost(String),
+    /// It never came about.
+    Refused(String),
 }
 
 impl Client {
@@ -100,6 +105,7 @@ impl Client {
                 Ok(connection) => match self.talk(connection, &mut requests).await {
                     End::Closed => return,
                     End::Lost(why) => why,
+                    End::Refused(why) => too_old().await.unwrap_or(why),
                 },
                 Err(why) => why,
             };
@@ -525,7 +531,11 @@ impl Connection {
         if let Err(error) = self.child.start_kill() {
             debug!("the control client: {error}");
         }
-        End::Lost(why.to_owned())
+        if self.greeted {
+            End::Lost(why.to_owned())
+        } else {
+            End::Refused(why.to_owned())
+        }
     }
 
     /// An end of input lets a control client go; its exit is waited for, so that none is left undrained.
@@ -552,6 +562,30 @@ impl Connection {
             }
         }
     }
+}
+
+/// A tmux that does not know our options says so only in a usage text; its version says it better.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "only after tmux has refused to start, to say why"
+)]
+async fn too_old() -> Option<String> {
+    let output = Command::new("tmux")
+        .arg("-V")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(ANSWER, output).await.ok()?.ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.trim().strip_prefix("tmux ")?;
+    let mut numbers = version
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|number| number.parse::<u32>().ok());
+    let found = (numbers.next()?, numbers.next().unwrap_or(0));
+    (found < TMUX_SINCE).then(|| {
+        let (major, minor) = TMUX_SINCE;
+        format!("tmux {major}.{minor} or newer is needed; {version} is installed")
+    })
 }
 
 fn text(reply: &Reply) -> String {

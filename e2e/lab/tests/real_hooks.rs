@@ -1,0 +1,167 @@
+//! The real Claude Code with our hooks in the shells that are not everybody's, and what it shows of them: nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use purplemux_lab::clock::until;
+use purplemux_lab::product::{Lab, PATIENCE, Tab, TabKind};
+
+/// Starts Claude by hand, has it answer, and leaves it again.
+fn one_turn(tab: &mut Tab<'_>, command: &str) -> Result<()> {
+    tab.start_claude(command)?;
+    tab.prompt("say typed by hand")?;
+    let lines = tab.expect(&["review(finished)"])?;
+    ensure!(lines[0].item["hooks"] == true, "{}", lines[0].item);
+    tab.stays(Duration::ZERO)?;
+    tab.enter("/exit")?;
+    tab.expect_unmeasured(&["none"])?;
+    Ok(())
+}
+
+#[test]
+fn k10_zsh_and_fish_get_the_hooks_too() -> Result<()> {
+    let lab = Lab::start("k10 shells")?;
+    let home = lab.home().dir();
+    fs::write(home.join(".zshrc"), "PS1='lab# '\nunsetopt PROMPT_SP\n")?;
+    let fish = home.join(".config/fish");
+    fs::create_dir_all(&fish)?;
+    fs::write(
+        fish.join("config.fish"),
+        "function fish_prompt; echo -n 'lab# '; end\nset -g fish_greeting\n",
+    )?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    for shell in [
+        "clear; ZDOTDIR=$PURPLEMUX_HOME/shell/zsh exec zsh -l",
+        "clear; exec fish -l -C \"source $PURPLEMUX_HOME/shell/fish.fish\"",
+    ] {
+        tab.shell_ready()?;
+        tab.enter(shell)?;
+        one_turn(&mut tab, "claude")?;
+        tab.pane.keys(&["C-l"])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn k02_nothing_of_ours_is_on_claude_s_screen_or_after_it() -> Result<()> {
+    let lab = Lab::start("k02 screen")?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    tab.start_claude("claude --verbose")?;
+    tab.prompt("bash: echo hi ;; say seen")?;
+    tab.expect(&["review(finished)"])?;
+    let shown = tab.screen();
+    tab.enter("/exit")?;
+    tab.expect_unmeasured(&["none"])?;
+    // Claude shows how to resume with the flags it was started with; ours are not among them.
+    let left = tab.pane.wait_for("claude --verbose --resume", PATIENCE)?;
+    let home = lab.home().product().display().to_string();
+    for text in [&shown, &left] {
+        for ours in [home.as_str(), "purplemux", "status-hook", "--settings"] {
+            ensure!(!text.contains(ours), "{ours} on the screen:\n{text}");
+        }
+    }
+    Ok(())
+}
+
+/// Nothing that Claude says about hooks that went wrong.
+fn ensure_nothing_shown(lab: &Lab, text: &str) -> Result<()> {
+    let home = lab.home().product().display().to_string();
+    for word in [home.as_str(), "purplemux", "hook", "broken by the test"] {
+        ensure!(!text.contains(word), "{word} on the screen:\n{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn k02_a_hook_that_is_missing_or_crashes_is_seen_nowhere_and_badges_stay_right() -> Result<()> {
+    let lab = Lab::start("k02 broken")?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    tab.start_claude("claude")?;
+    let script = lab.home().product().join("status-hook.sh");
+    let broken = [
+        ("missing", None),
+        ("not executable", Some((0o600, "#!/bin/sh\nexit 0\n"))),
+        (
+            "failing",
+            Some((
+                0o700,
+                "#!/bin/sh\necho broken by the test\necho broken by the test >&2\nexit 3\n",
+            )),
+        ),
+        ("killed", Some((0o700, "#!/bin/sh\nkill -9 $$\n"))),
+        ("deaf", Some((0o700, "#!/bin/sh\nexec <&-\nsleep 0.1\n"))),
+    ];
+    for (number, (what, replacement)) in broken.into_iter().enumerate() {
+        // By a rename: a hook of the turn before may still run the old one.
+        let next = script.with_extension("next");
+        match replacement {
+            None => fs::remove_file(&script)?,
+            Some((mode, text)) => {
+                fs::write(&next, text)?;
+                fs::set_permissions(&next, fs::Permissions::from_mode(mode))?;
+                fs::rename(&next, &script)?;
+            }
+        }
+        let prompt = format!("bash: echo {number} ;; say turn {number}");
+        tab.enter(&prompt)?;
+        tab.expect_unmeasured(&["busy", "review(finished)"])
+            .with_context(|| what.to_owned())?;
+        tab.pane.wait_for(&format!("● turn {number}"), PATIENCE)?;
+        ensure_nothing_shown(&lab, &tab.screen()).with_context(|| what.to_owned())?;
+        let asked = lab.fake().requests();
+        let last = asked.last().context("a request")?;
+        ensure!(
+            last.prompt == prompt,
+            "{what}: the model was told {:?}",
+            last.prompt
+        );
+    }
+    Ok(())
+}
+
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the server is to end without a word"
+)]
+fn k02_ten_turns_without_a_server_are_seen_nowhere_and_are_not_lost() -> Result<()> {
+    let lab = Lab::start("k02 down")?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    tab.start_claude("claude")?;
+    let pid = lab.server_pid().context("a server")?.to_string();
+    ensure!(Command::new("kill").args(["-9", &pid]).status()?.success());
+    for number in 0..10 {
+        tab.enter(&format!("say turn {number}"))?;
+        tab.pane.wait_for(&format!("● turn {number}"), PATIENCE)?;
+        // The next line is for the prompt box, not for the queue.
+        tab.pane.wait("the end of the turn", PATIENCE, |screen| {
+            screen.contains(&format!("● turn {number}")) && !screen.contains("esc to interrupt")
+        })?;
+        ensure_nothing_shown(&lab, &tab.screen())?;
+    }
+    let spool = lab.home().product().join("spool");
+    let spooled = || fs::read_dir(&spool).map_or(0, Iterator::count);
+    until(PATIENCE, || (spooled() >= 20).then_some(()))
+        .with_context(|| format!("of each turn a prompt and a Stop, not {}", spooled()))?;
+
+    lab.serve()?;
+    let shown = || -> Option<serde_json::Value> {
+        let items: serde_json::Value =
+            serde_json::from_str(&lab.run(&["status", "--json"]).ok()?).ok()?;
+        let item = items
+            .as_array()?
+            .iter()
+            .find(|item| item["tab"] == tab.id.as_str())?;
+        (item["state"] == "review").then(|| item.clone())
+    };
+    let item = until(PATIENCE, shown).context("the review of the last turn")?;
+    ensure!(item["last_message"] == "turn 9", "{item}");
+    ensure!(
+        until(PATIENCE, || (spooled() == 0).then_some(())).is_some(),
+        "the spool stays"
+    );
+    Ok(())
+}
