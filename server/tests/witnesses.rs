@@ -665,6 +665,72 @@ fn x05_a_dropped_control_client_is_back_and_no_badge_moves() {
 }
 
 #[test]
+fn x05_a_control_client_that_falls_behind_catches_up() {
+    let server = TestServer::start();
+    let standin = Standin::new(server.dir.path());
+    standin.write("busy");
+    shows(&server, &standin, "busy");
+    let tab = server.json(&["tab", "create", "--json"]);
+    let socket = tab["tmux"]["socket"].as_str().unwrap().to_owned();
+    let tmux = |arguments: &[&str]| {
+        let output = Command::new("tmux")
+            .args(["-S", &socket])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    let client = tmux(&["list-clients", "-F", "#{client_pid}"]);
+    let signal = |name: &str| {
+        assert!(
+            Command::new("kill")
+                .args([name, &client])
+                .status()
+                .unwrap()
+                .success()
+        );
+    };
+    signal("-STOP");
+    // Each of these is a notification, and the flood is none of the control client's business.
+    for number in 0..50 {
+        tmux(&[
+            "new-session",
+            "-d",
+            "-s",
+            &format!("other-{number}"),
+            "seq 1 20000; exec cat",
+        ]);
+    }
+    standin.write("waiting");
+    shows(&server, &standin, "needs-input");
+    signal("-CONT");
+    let second = server.json(&["tab", "create", "--json"]);
+    let id = second["tab"].as_str().unwrap();
+    wait("the new tab's pane is not listed", || {
+        let rows = items(&server);
+        let row = rows.iter().find(|row| row["tab"] == id)?;
+        row["title"]
+            .as_str()
+            .is_some_and(|title| title.starts_with("bash"))
+            .then_some(())
+    });
+    let resident = || -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS"))
+            .unwrap();
+        line.split_ascii_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    assert!(resident() < 100_000, "{} kB", resident());
+}
+
+#[test]
 fn x01_a_tmux_that_hangs_moves_no_badge_and_files_and_hooks_go_on() {
     let server = TestServer::start();
     let standin = Standin::new(server.dir.path());
