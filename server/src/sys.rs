@@ -111,12 +111,17 @@ pub fn directory(pid: u32) -> Option<PathBuf> {
         .filter(|dir| dir.is_dir())
 }
 
-/// Whether this process is a Claude Code: it calls itself `claude` (measured: the native binary and the
-/// versions under node alike), or is a node that runs its package.
+/// Whether this process is a session of Claude Code: it calls itself `claude` (measured: the native binary
+/// and the versions under node alike), or is a node that runs its package. The processes that host
+/// background sessions call themselves so too, and are none.
 #[must_use]
 pub fn is_claude(pid: u32, stat: &Stat) -> bool {
     match stat.comm.as_str() {
-        "claude" => true,
+        "claude" => arguments(pid).is_none_or(|arguments| {
+            !arguments.get(1).is_some_and(|first| {
+                first == "daemon" || first == "--bg-pty-host" || first == "--bg-spare"
+            })
+        }),
         "node" | "bun" | "MainThread" => arguments(pid)
             .and_then(|arguments| {
                 let script = arguments.get(1)?.as_bytes().to_vec();

@@ -110,14 +110,17 @@ fn ready(fd: impl AsFd, flags: PollFlags, until: Time) -> bool {
 
 fn headers(at: Stamp, event: Option<String>) -> Headers {
     let env = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let claude = env("CLAUDE_PID")
-        .and_then(|pid| pid.to_str()?.parse().ok())
-        .and_then(|pid: u32| Some((pid, sys::stat(pid)?.start)))
-        .or_else(claude_above_us);
+    let named: Option<u32> = env("CLAUDE_PID").and_then(|pid| pid.to_str()?.parse().ok());
+    // A Claude that has ended while its last hook starts is still the one that is meant, not whoever
+    // inherited the hook.
+    let (pid, start) = match named {
+        Some(pid) => (Some(pid), sys::stat(pid).map(|stat| stat.start)),
+        None => claude_above_us().unzip(),
+    };
     Headers {
         event,
-        pid: claude.map(|(pid, _)| pid),
-        start: claude.map(|(_, start)| start),
+        pid,
+        start,
         pane: env("TMUX_PANE").and_then(|pane| parse_pane(pane.as_bytes())),
         tmux: env("TMUX").and_then(|tmux| TmuxEnv::parse(tmux.as_bytes())),
         stamp: Some(HookStamp {

@@ -149,8 +149,22 @@ impl Witness {
             Err(WatchError::Missing) => self.await_folder(sessions),
             Err(WatchError::Refused(why)) => self.refuse(sessions, &why).await?,
         };
-        self.sessions.insert(sessions.to_owned(), folder);
+        let before = self.sessions.insert(sessions.to_owned(), folder);
+        if let Some(Folder::Awaited { above }) = before {
+            self.release(&above);
+        }
         self.scan(sessions).await
+    }
+
+    /// A folder above is watched only as long as something below it is awaited: a person's home is busy.
+    fn release(&mut self, above: &Path) {
+        let awaited = self
+            .sessions
+            .values()
+            .any(|folder| matches!(folder, Folder::Awaited { above: other } if other == above));
+        if !awaited && !self.sessions.contains_key(above) {
+            self.watch.remove(above);
+        }
     }
 
     fn await_folder(&mut self, sessions: &Path) -> Folder {
