@@ -10,6 +10,7 @@ pub mod tmux;
 pub mod browser;
 pub mod frame;
 
+pub mod explain;
 pub mod journal;
 
 pub mod typescript;

@@ -1,5 +1,5 @@
-//! The page's view of our messages: the types of [`crate::browser`] and the numbers of [`crate::frame`] as
-//! one TypeScript file. It is checked in and compared in CI, so that no shape is spelled out twice.
+//! The page's view of our messages: the types of [`crate::browser`] and [`crate::explain`] and the numbers of
+//! [`crate::frame`] as one TypeScript file. It is checked in and compared in CI, so that no shape is spelled out twice.
 //!
 //! Must never hold a shape of its own.
 
@@ -8,6 +8,7 @@ use ts_rs::{Config, TS};
 use crate::browser::{
     Ask, AskKind, ClientMsg, Detail, Item, Presence, ServerMsg, State, Tokens, Workspace,
 };
+use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
 
 /// The whole text of `web/src/wire/protocol.ts`.
@@ -16,7 +17,7 @@ pub fn types() -> String {
     let cfg = Config::new();
     let mut out = String::from(
         "// The messages between server and page. Owns every shape that crosses the wire; must never be edited\n\
-         // by hand: `cargo xtask gen` writes it from wire/src/browser.rs and wire/src/frame.rs.\n",
+         // by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,frame}.rs.\n",
     );
     declare::<State>(&cfg, &mut out);
     declare::<Presence>(&cfg, &mut out);
@@ -28,6 +29,12 @@ pub fn types() -> String {
     declare::<Workspace>(&cfg, &mut out);
     declare::<ServerMsg>(&cfg, &mut out);
     declare::<ClientMsg>(&cfg, &mut out);
+    declare::<Reason>(&cfg, &mut out);
+    declare::<Source>(&cfg, &mut out);
+    declare::<Stand>(&cfg, &mut out);
+    declare::<Testimony>(&cfg, &mut out);
+    declare::<Transition>(&cfg, &mut out);
+    declare::<Explanation>(&cfg, &mut out);
     out.push_str("\n/** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */\nexport const FrameKind = {\n");
     for (name, kind) in frame::KINDS {
         out.push_str(&format!("  {name}: {kind},\n"));

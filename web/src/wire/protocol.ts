@@ -1,5 +1,5 @@
 // The messages between server and page. Owns every shape that crosses the wire; must never be edited
-// by hand: `cargo xtask gen` writes it from wire/src/browser.rs and wire/src/frame.rs.
+// by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,frame}.rs.
 
 /** The five words, and `null` for "no agent" (an `Option` around it). */
 export type State = "idle" | "busy" | "needs-input" | "review" | "unknown";
@@ -164,6 +164,68 @@ export type ClientMsg = { "type": "hello",
   item: string,
   /** The episode dismissed. */
   episode: number, } | { "type": "resync" };
+
+/** The reasons there are. */
+export type Reason = "asked" | "working" | "finished" | "failed" | "waiting" | "interrupted" | "read" | "restarted" | "starting" | "ended" | "no-agent";
+
+/** Who said it. */
+export type Source = "hook" | "file" | "transcript" | "process" | "person" | "restart" | "verdict";
+
+/** How a witness's word stands to the badge. */
+export type Stand = "decided" | "agrees" | "older" | "disagrees" | "silent" | "missing";
+
+/** One piece of evidence. */
+export type Testimony = {
+  /** Who said it. */
+  source: Source,
+  /** What, in the source's own words; empty where it is missing. */
+  text: string,
+  /** When, stamped at the source, unix ms. */
+  at_ms: number | null,
+  /** Ms after the deciding event; negative: before it. */
+  distance_ms: number | null,
+  /** How it stands to the badge. */
+  stand: Stand, };
+
+/** A badge and when it began. */
+export type Transition = {
+  /** Unix ms. */
+  at_ms: number,
+  /** The badge. */
+  state: State | null,
+  /** With `state: review`: it had failed. */
+  failed: boolean, };
+
+/** Why an item shows what it shows. */
+export type Explanation = {
+  /** The item. */
+  item: string,
+  /** Its title. */
+  title: string,
+  /** The agent as `host:pid:start`; null where none runs. */
+  agent: string | null,
+  /** The badge. */
+  state: State | null,
+  /** Of its process. */
+  presence: Presence,
+  /** Unix ms since when the state is this. */
+  since_ms: number,
+  /** The server's wall clock, unix ms. */
+  now_ms: number,
+  /** Why, as a word; the page has a sentence for each in every language. */
+  reason: Reason,
+  /** With `reason: asked`: what is asked. */
+  ask: AskKind | null,
+  /** With `reason: failed`: Claude's word for the failure. */
+  error: string | null,
+  /** The same in one English sentence. */
+  sentence: string,
+  /** The newest word of each witness: hook, file, transcript, process. */
+  witnesses: Array<Testimony>,
+  /** Everything that is remembered, newest first. */
+  evidence: Array<Testimony>,
+  /** The last badges, oldest first; the last one is the present one. */
+  transitions: Array<Transition>, };
 
 /** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */
 export const FrameKind = {
