@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purplemux_core::event::Persisted;
-use purplemux_core::view::Evidence;
-use purplemux_core::{AgentKey, Effect, Event, Fleet, HostId, Time};
+use purplemux_core::view::{self, Evidence};
+use purplemux_core::{AgentKey, Badge, Effect, Event, Fleet, HostId, Stamp, Time};
 use purplemux_wire::browser::{Item, Workspace};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -17,6 +17,7 @@ use tokio::task::JoinHandle;
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
+use crate::effects::journal::{self, Journal, NOT_SAVED};
 use crate::effects::persist::{self, Keep};
 use crate::ingest::process::Processes;
 use crate::ingest::transcript::Transcripts;
@@ -47,6 +48,8 @@ pub struct Config {
     pub tmux: tmux::Handle,
     /// Where badges are kept over a restart.
     pub keep: Arc<dyn Keep>,
+    /// Where everything that happens is written down.
+    pub journal: journal::Config,
     /// The rows that [`Keep`] holds, as they were given to it: agent and value.
     pub restored: Vec<(String, String)>,
     /// Claude's directories known from the start (`$CLAUDE_CONFIG_DIR`, else `~/.claude`); more are
@@ -69,13 +72,26 @@ pub enum Degraded {
     Watch,
     /// Badges can't be written down.
     History,
+    /// The journal can't be written.
+    Journal,
+}
+
+/// What the fleet knows about one row.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The row.
+    pub item: view::Item,
+    /// What was said, newest first; bounded.
+    pub evidence: Vec<Evidence>,
+    /// Its badges since the server started, newest first; bounded.
+    pub history: Vec<(Stamp, Option<Badge>)>,
 }
 
 #[derive(Debug)]
 enum Message {
     Event(Event),
     Degraded(Degraded, Option<String>),
-    Explain(AgentKey, oneshot::Sender<Vec<Evidence>>),
+    Explain(String, oneshot::Sender<Option<Explained>>),
     Stop,
 }
 
@@ -112,10 +128,10 @@ impl Handle {
         self.message(Message::Degraded(what, sentence)).await
     }
 
-    /// The evidence about an agent, newest first.
-    pub async fn explain(&self, agent: AgentKey) -> Result<Vec<Evidence>, Stopped> {
+    /// What is known about a row, by its id or its tab's; `None`: there is no such row.
+    pub async fn explain(&self, item: String) -> Result<Option<Explained>, Stopped> {
         let (answer, explained) = oneshot::channel();
-        self.message(Message::Explain(agent, answer)).await?;
+        self.message(Message::Explain(item, answer)).await?;
         explained.await.map_err(|_| Stopped)
     }
 
@@ -162,6 +178,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
     let hub = Hub {
         fleet: Fleet::new(config.host),
         keep: config.keep,
+        journal: Journal::start(config.journal, handle.clone()),
         transcripts: Transcripts::new(handle.clone(), processes.claude_dirs()),
         processes,
         publish,
@@ -202,6 +219,7 @@ fn restore(rows: &[(String, String)]) -> Vec<(AgentKey, Persisted)> {
 struct Hub {
     fleet: Fleet,
     keep: Arc<dyn Keep>,
+    journal: Journal,
     processes: Processes,
     transcripts: Transcripts,
     publish: watch::Sender<Arc<Snapshot>>,
@@ -234,8 +252,8 @@ impl Hub {
                             info!("No longer so: {sentence}");
                         }
                     }
-                    Some(Message::Explain(agent, answer)) => {
-                        task::answer(answer, self.fleet.explain(&agent));
+                    Some(Message::Explain(item, answer)) => {
+                        task::answer(answer, self.explain(&item));
                         continue;
                     }
                     Some(Message::Stop) | None => break,
@@ -245,6 +263,23 @@ impl Hub {
             self.publish();
         }
         debug!("The hub has stopped.");
+        // Nobody who still wants to tell us something is to wait for us while we wait for the journal.
+        drop(messages);
+        self.journal.close().await;
+    }
+
+    fn explain(&self, id: &str) -> Option<Explained> {
+        let items = self.fleet.items();
+        let named = |item: &view::Item| {
+            *item.id == *id || item.agent.as_ref().is_some_and(|a| a.to_string() == id)
+        };
+        let item = items.into_iter().find(named)?;
+        let agent = item.agent.as_ref();
+        Some(Explained {
+            evidence: agent.map(|a| self.fleet.explain(a)).unwrap_or_default(),
+            history: agent.map(|a| self.fleet.history(a)).unwrap_or_default(),
+            item,
+        })
     }
 
     /// When [`Self::deadline`] is to be called; `None`: nothing is due.
@@ -280,7 +315,11 @@ impl Hub {
 
     async fn step(&mut self, event: Event) {
         debug!(?event, "step");
-        for effect in self.fleet.step(clock::now(), event) {
+        let now = clock::now();
+        let copy = event.clone();
+        let effects = self.fleet.step(now, event);
+        self.journal.evidence(now, copy, &effects);
+        for effect in effects {
             self.run_effect(effect).await;
         }
     }
@@ -316,6 +355,13 @@ impl Hub {
                     .into_iter()
                     .find(|item| item.agent.as_ref() == Some(&agent))
                     .and_then(|item| item.tab);
+                let verdict = self.journal.verdict(
+                    &agent,
+                    Some(badge.clone()),
+                    since,
+                    episode,
+                    tab.as_ref().map(ToString::to_string),
+                );
                 let kept = Persisted {
                     badge,
                     since,
@@ -323,14 +369,16 @@ impl Hub {
                     tab,
                 };
                 let written = match persist::encode(&kept, clock::boot_id()) {
-                    Ok(value) => self.keep.persist(agent.to_string(), value).await,
+                    Ok(value) => self.keep.persist(agent.to_string(), value, verdict).await,
                     Err(why) => Err(why),
                 };
                 self.history(written);
             }
             Effect::Forget { agent } => {
                 self.transcripts.forget(&agent);
-                let written = self.keep.forget(agent.to_string()).await;
+                let now = clock::now();
+                let verdict = self.journal.verdict(&agent, None, now, None, None);
+                let written = self.keep.forget(agent.to_string(), verdict).await;
                 self.history(written);
             }
             Effect::Record { agent, at, line } => {
@@ -346,14 +394,12 @@ impl Hub {
                 self.degraded.remove(&Degraded::History);
             }
             Err(why) => {
-                let sentence =
-                    "History is not being saved; badges are right, but a restart may lose them.";
-                if self
+                self.journal.lost_verdict(&why);
+                let shown = self
                     .degraded
-                    .insert(Degraded::History, sentence.to_owned())
-                    .is_none()
-                {
-                    error!("{sentence} {why:#}");
+                    .insert(Degraded::History, NOT_SAVED.to_owned());
+                if shown.is_none() {
+                    error!("Badges can't be written down: {why:#}");
                 }
             }
         }
@@ -367,7 +413,9 @@ impl Hub {
             .iter()
             .map(Workspace::from)
             .collect();
-        let notices: Vec<String> = self.degraded.values().cloned().collect();
+        let mut notices: Vec<String> = self.degraded.values().cloned().collect();
+        // Badges and journal lie on the same disk and say the same.
+        notices.dedup();
         self.publish.send_if_modified(|shown| {
             let same = shown.rev > 0
                 && shown.items == items

@@ -1,5 +1,5 @@
-//! `purplemux.db` (SQLite, WAL): workspaces, tabs, logins and login codes, settings, and the badges that
-//! must outlive a restart. One thread owns the connection; everybody else holds a [`Store`] and asks.
+//! `purplemux.db` (SQLite, WAL): workspaces, tabs, logins and login codes, settings, the badges that must
+//! outlive a restart, and the journal. One thread owns the connection; everybody else holds a [`Store`] and asks.
 //!
 //! It never keeps a secret in the clear (only SHA-256 of codes, cookies and secrets comes in), and never
 //! throws a damaged database away: it is set aside with a sentence that says where.
@@ -14,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use rusqlite_migration::{M, Migrations};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::effects::journal::{Row, Shelf};
 use crate::effects::persist::Keep;
 
 /// Questions that may wait for the writer: at 20 µs each, a full queue is 20 ms of work; more is backpressure.
@@ -37,6 +38,16 @@ const MIGRATIONS: &[M<'_>] = &[M::up(
     CREATE TABLE login_codes (hash BLOB PRIMARY KEY, expires_ms INTEGER NOT NULL) STRICT;
     CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     CREATE TABLE badges (agent TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;",
+), M::up(
+    "CREATE TABLE journal (
+        seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, agent TEXT, tab TEXT,
+        verdict INTEGER NOT NULL, record TEXT NOT NULL
+    ) STRICT;
+    CREATE INDEX journal_agent ON journal (agent, seq) WHERE agent IS NOT NULL;
+    CREATE INDEX journal_verdict ON journal (agent, seq) WHERE verdict;
+    CREATE INDEX journal_tab ON journal (tab, seq) WHERE tab IS NOT NULL;
+    CREATE TABLE journal_size (one INTEGER PRIMARY KEY CHECK (one = 1), bytes INTEGER NOT NULL) STRICT;
+    INSERT INTO journal_size VALUES (1, 0);",
 )];
 
 /// A workspace as it is kept.
@@ -462,32 +473,200 @@ impl Store {
 }
 
 impl Keep for Store {
-    fn persist(&self, agent: String, value: String) -> BoxFuture<'static, Result<()>> {
+    fn persist(
+        &self,
+        agent: String,
+        value: String,
+        verdict: Option<Row>,
+    ) -> BoxFuture<'static, Result<()>> {
         let store = self.clone();
         Box::pin(async move {
             store
                 .ask(move |c| {
-                    c.execute(
+                    let tx = c.transaction()?;
+                    tx.prepare_cached(
                         "INSERT INTO badges (agent, value) VALUES (?1, ?2)
                          ON CONFLICT (agent) DO UPDATE SET value = excluded.value",
-                        params![agent, value],
-                    )
-                    .map(drop)
+                    )?
+                    .execute(params![agent, value])?;
+                    append(&tx, verdict.as_slice())?;
+                    tx.commit()
                 })
                 .await
         })
     }
 
-    fn forget(&self, agent: String) -> BoxFuture<'static, Result<()>> {
+    fn forget(&self, agent: String, verdict: Option<Row>) -> BoxFuture<'static, Result<()>> {
         let store = self.clone();
         Box::pin(async move {
             store
                 .ask(move |c| {
-                    c.execute("DELETE FROM badges WHERE agent = ?1", [agent])
-                        .map(drop)
+                    let tx = c.transaction()?;
+                    tx.execute("DELETE FROM badges WHERE agent = ?1", [agent])?;
+                    append(&tx, verdict.as_slice())?;
+                    tx.commit()
                 })
                 .await
         })
+    }
+}
+
+/// What a record costs beside its own text: its keys, and its share of the indexes.
+const ROW_BYTES: usize = 100;
+
+/// Records removed at a time, so that a badge never waits long.
+const PRUNE_ROWS: u32 = 512;
+
+impl Shelf for Store {
+    fn append(&self, rows: Vec<Row>) -> BoxFuture<'static, Result<u64>> {
+        let store = self.clone();
+        Box::pin(async move {
+            store
+                .ask(move |c| {
+                    let tx = c.transaction()?;
+                    append(&tx, &rows)?;
+                    let bytes = journal_bytes(&tx)?;
+                    tx.commit()?;
+                    Ok(bytes)
+                })
+                .await
+        })
+    }
+
+    fn prune(&self, before_ms: i64, bytes_max: u64) -> BoxFuture<'static, Result<bool>> {
+        let store = self.clone();
+        Box::pin(async move { store.ask(move |c| prune(c, before_ms, bytes_max)).await })
+    }
+}
+
+fn append(c: &Connection, rows: &[Row]) -> rusqlite::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut insert = c.prepare_cached(
+        "INSERT INTO journal (seq, at_ms, agent, tab, verdict, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    let mut bytes = 0;
+    for row in rows {
+        insert.execute(params![
+            row.seq,
+            row.at_ms,
+            row.agent,
+            row.tab,
+            row.verdict,
+            row.record
+        ])?;
+        bytes += row.record.len() + ROW_BYTES;
+    }
+    c.prepare_cached("UPDATE journal_size SET bytes = bytes + ?1")?
+        .execute([i64::try_from(bytes).unwrap_or(i64::MAX)])
+        .map(drop)
+}
+
+fn journal_bytes(c: &Connection) -> rusqlite::Result<u64> {
+    let bytes: i64 = c
+        .prepare_cached("SELECT bytes FROM journal_size")?
+        .query_row([], |row| row.get(0))?;
+    Ok(u64::try_from(bytes).unwrap_or(0))
+}
+
+/// Removes at most [`PRUNE_ROWS`] of the oldest; whether there may be more.
+fn prune(c: &mut Connection, before_ms: i64, bytes_max: u64) -> rusqlite::Result<bool> {
+    let tx = c.transaction()?;
+    let mut left = journal_bytes(&tx)?;
+    let mut removed: Option<i64> = None;
+    let mut count = 0;
+    {
+        let mut oldest = tx.prepare_cached(
+            "SELECT seq, at_ms, octet_length(record) FROM journal ORDER BY seq LIMIT ?1",
+        )?;
+        let mut rows = oldest.query([PRUNE_ROWS])?;
+        while let Some(row) = rows.next()? {
+            let at_ms: i64 = row.get(1)?;
+            if at_ms >= before_ms && left <= bytes_max {
+                break;
+            }
+            let bytes: i64 = row.get(2)?;
+            left = left.saturating_sub(u64::try_from(bytes).unwrap_or(0) + ROW_BYTES as u64);
+            removed = Some(row.get(0)?);
+            count += 1;
+        }
+    }
+    if let Some(seq) = removed {
+        tx.execute("DELETE FROM journal WHERE seq <= ?1", [seq])?;
+        tx.execute(
+            "UPDATE journal_size SET bytes = ?1",
+            [i64::try_from(left).unwrap_or(i64::MAX)],
+        )?;
+    }
+    tx.commit()?;
+    Ok(count == PRUNE_ROWS)
+}
+
+impl Store {
+    /// The number of the newest record of the journal; 0: there is none.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn newest_record(&self) -> Result<i64> {
+        self.ask(|c| {
+            c.query_row("SELECT coalesce(max(seq), 0) FROM journal", [], |row| {
+                row.get(0)
+            })
+        })
+        .await
+    }
+
+    /// The newest verdicts about an agent, newest first, as they were written.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn verdicts(&self, agent: String, most: u32) -> Result<Vec<String>> {
+        self.ask(move |c| {
+            c.prepare_cached(
+                "SELECT record FROM journal WHERE agent = ?1 AND verdict ORDER BY seq DESC LIMIT ?2",
+            )?
+            .query_map(params![agent, most], |row| row.get(0))?
+            .collect()
+        })
+        .await
+    }
+
+    /// The agent that was last shown in a tab.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn last_agent(&self, tab: String) -> Result<Option<String>> {
+        self.ask(move |c| {
+            c.query_row(
+                "SELECT agent FROM journal WHERE tab = ?1 ORDER BY seq DESC LIMIT 1",
+                [tab],
+                |row| row.get(0),
+            )
+            .optional()
+            .map(Option::flatten)
+        })
+        .await
+    }
+
+    /// Everything in the journal from an agent's first record to its last that is its own or nobody's,
+    /// oldest first, as it was written.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn records_about(&self, agent: String) -> Result<Vec<String>> {
+        self.ask(move |c| {
+            c.prepare_cached(
+                "SELECT record FROM journal
+                 WHERE seq BETWEEN (SELECT min(seq) FROM journal WHERE agent = ?1)
+                               AND (SELECT max(seq) FROM journal WHERE agent = ?1)
+                   AND (agent = ?1 OR agent IS NULL)
+                 ORDER BY seq",
+            )?
+            .query_map([agent], |row| row.get(0))?
+            .collect()
+        })
+        .await
     }
 }
 
@@ -500,6 +679,60 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("purplemux.db");
         (dir, path)
+    }
+
+    fn record(seq: i64, at_ms: i64, agent: &str, bytes: usize) -> Row {
+        Row {
+            seq,
+            at_ms,
+            agent: Some(agent.to_owned()),
+            tab: None,
+            verdict: true,
+            record: "x".repeat(bytes),
+        }
+    }
+
+    async fn kept(store: &Store) -> Vec<i64> {
+        store
+            .ask(|c| {
+                c.prepare("SELECT seq FROM journal ORDER BY seq")?
+                    .query_map([], |row| row.get(0))?
+                    .collect()
+            })
+            .await
+            .unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_journal_forgets_what_is_old_and_what_is_too_much() {
+        let (_dir, path) = fresh();
+        let store = open(&path, 0).unwrap().store;
+        let rows = (1..=2000).map(|n| record(n, n, "a", 900)).collect();
+        let bytes = store.append(rows).await.unwrap();
+        assert_eq!(bytes, 2000 * 1000);
+        while store.prune(1001, u64::MAX).await.unwrap() {}
+        assert_eq!(kept(&store).await, (1001..=2000).collect::<Vec<_>>());
+        while store.prune(0, 10_000).await.unwrap() {}
+        assert_eq!(kept(&store).await, (1991..=2000).collect::<Vec<_>>());
+        // What is within both bounds stays.
+        assert!(!store.prune(1991, 10_000).await.unwrap());
+        assert_eq!(
+            store.append(vec![record(2001, 0, "a", 0)]).await.unwrap(),
+            10_100
+        );
+    }
+
+    #[tokio::test]
+    async fn rows_are_written_together_or_not_at_all() {
+        let (_dir, path) = fresh();
+        let store = open(&path, 0).unwrap().store;
+        store.append(vec![record(5, 0, "a", 1)]).await.unwrap();
+        let twice = vec![record(6, 0, "a", 1), record(5, 0, "a", 1)];
+        assert!(store.append(twice).await.is_err());
+        assert_eq!(kept(&store).await, [5]);
+        assert_eq!(store.append(vec![record(7, 0, "b", 1)]).await.unwrap(), 202);
+        assert_eq!(store.records_about("a".into()).await.unwrap().len(), 1);
+        assert_eq!(store.last_agent("t".into()).await.unwrap(), None);
     }
 
     #[test]
@@ -539,8 +772,12 @@ mod tests {
         let store = open(&path, 0).unwrap().store;
         store.add_workspace(workspace.clone()).await.unwrap();
         store.add_tab(tab.clone()).await.unwrap();
-        store.persist("a".into(), "1".into()).await.unwrap();
-        store.persist("a".into(), "2".into()).await.unwrap();
+        store.persist("a".into(), "1".into(), None).await.unwrap();
+        let verdict = record(1, 0, "a", 10);
+        store
+            .persist("a".into(), "2".into(), Some(verdict.clone()))
+            .await
+            .unwrap();
         drop(store);
         let opened = open(&path, 0).unwrap();
         assert_eq!(opened.notice, None);
@@ -548,6 +785,9 @@ mod tests {
         assert_eq!(opened.store.tabs().await.unwrap(), [tab]);
         let badges = opened.store.badges().await.unwrap();
         assert_eq!(badges, [("a".to_owned(), "2".to_owned())]);
+        let verdicts = opened.store.verdicts("a".into(), 5).await.unwrap();
+        assert_eq!(verdicts, [verdict.record]);
+        assert_eq!(opened.store.newest_record().await.unwrap(), 1);
     }
 
     #[tokio::test]

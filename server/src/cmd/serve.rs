@@ -22,6 +22,7 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::client::print;
 use super::{Common, Usage};
+use crate::effects::journal;
 use crate::home::{Home, random_hex, write_atomic};
 use crate::pane::Panes;
 use crate::tabs::Tabs;
@@ -278,6 +279,12 @@ async fn assemble(
         home: home.dir().to_owned(),
         tmux: tmux.clone(),
         keep: Arc::new(store.clone()),
+        journal: journal::Config {
+            shelf: Arc::new(store.clone()),
+            newest: store.newest_record().await?,
+            text: journal_text(&store).await?,
+            bounds: journal::Bounds::default(),
+        },
         restored: store.badges().await?,
         claude_dirs: ingest::default_claude_dirs(),
     });
@@ -306,6 +313,24 @@ async fn assemble(
         tasks: TaskTracker::new(),
     });
     Ok((app, fleet))
+}
+
+/// Whether the journal holds prompts, answers and commands: `$PURPLEMUX_JOURNAL_TEXT`, else the setting
+/// `journal.text`, else yes.
+async fn journal_text(store: &store::Store) -> Result<bool> {
+    let wanted = match std::env::var("PURPLEMUX_JOURNAL_TEXT") {
+        Ok(wanted) => Some(wanted),
+        Err(_) => store.setting("journal.text").await?,
+    };
+    match wanted.as_deref() {
+        None | Some("true" | "1") => Ok(true),
+        Some("false" | "0") => Ok(false),
+        // A word that is not understood must not write down what was meant to be left out.
+        Some(odd) => {
+            tracing::warn!("journal.text is {odd:?}, neither true nor false: texts are left out.");
+            Ok(false)
+        }
+    }
 }
 
 /// What to open in a browser.

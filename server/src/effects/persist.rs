@@ -13,15 +13,22 @@ use purplemux_core::view::{Ask, AskKind, Doing, Outcome};
 use purplemux_core::{AgentKey, Badge, EpisodeId, HostId, Stamp, TabId, Time};
 use serde::{Deserialize, Serialize};
 
+use super::journal::Row;
+
 /// A place where badges are kept over a restart. The store implements it; it need not understand either
 /// text.
 pub trait Keep: Debug + Send + Sync + 'static {
-    /// Keeps what is shown of an agent (`host:pid:start`); done when it is written. Replaces what was
-    /// kept of it before.
-    fn persist(&self, agent: String, value: String) -> BoxFuture<'static, Result<()>>;
+    /// Keeps what is shown of an agent (`host:pid:start`); done when it is written, and the verdict with it
+    /// in the journal. Replaces what was kept of it before.
+    fn persist(
+        &self,
+        agent: String,
+        value: String,
+        verdict: Option<Row>,
+    ) -> BoxFuture<'static, Result<()>>;
 
-    /// The agent is gone: nothing is kept of it any more.
-    fn forget(&self, agent: String) -> BoxFuture<'static, Result<()>>;
+    /// The agent is gone: nothing is kept of it any more but the journal.
+    fn forget(&self, agent: String, verdict: Option<Row>) -> BoxFuture<'static, Result<()>>;
 }
 
 #[derive(Serialize, Deserialize)]
