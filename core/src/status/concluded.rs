@@ -103,6 +103,7 @@ impl Agent {
                     tool: None,
                     options: Vec::new(),
                 },
+                moved: false,
             });
         }
     }
@@ -211,7 +212,7 @@ impl Agent {
         }
         let (stop, by_transcript) = match newest.map(|t| &t.what) {
             Some(What::Stopped(stop)) => (stop.clone(), false),
-            Some(_) | None => match self.turns.end_in_transcript(late.start.wall_ms) {
+            Some(_) | None => match self.turns.end_in_transcript(late.start) {
                 TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
                 TranscriptEnd::Interrupted => {
                     rest.late = None;
@@ -220,7 +221,10 @@ impl Agent {
                     };
                     return true;
                 }
-                TranscriptEnd::Compacted | TranscriptEnd::Cut | TranscriptEnd::Nothing => {
+                TranscriptEnd::Compacted
+                | TranscriptEnd::Cut
+                | TranscriptEnd::Nothing
+                | TranscriptEnd::Prompted => {
                     if late.next_read().is_some_and(|at| now.boot >= at) {
                         late.reads += 1;
                         rest.late = Some(late);
@@ -241,6 +245,7 @@ impl Agent {
         rest.spell = Some(late.start);
         rest.since = now;
         rest.by_transcript = by_transcript;
+        rest.used = self.turns.newest_stop();
         true
     }
 
@@ -292,7 +297,7 @@ impl Agent {
         let newer_prompt = self.turns.prompt_after(at.boot).is_some();
         let open_in_transcript = self
             .turns
-            .open_lines(at.wall_ms.saturating_sub(5_000))
+            .open_lines(at.earlier(5_000))
             .iter()
             .any(|t| &*t.name == QUESTION_TOOL);
         let mut question = match rest.question.take() {
@@ -321,6 +326,7 @@ impl Agent {
                     since: at,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
+                    moved: false,
                 });
             }
         }
@@ -392,7 +398,7 @@ impl Agent {
         !events.is_empty()
             && events.iter().all(|t| t.compacts())
             && matches!(
-                self.turns.end_in_transcript(spell.start.wall_ms),
+                self.turns.end_in_transcript(spell.start),
                 TranscriptEnd::Nothing | TranscriptEnd::Compacted | TranscriptEnd::Interrupted
             )
     }
@@ -417,7 +423,7 @@ impl Agent {
         let ended = !tool_open
             && (answered || !hooked)
             && matches!(
-                self.turns.end_in_transcript(spell.start.wall_ms),
+                self.turns.end_in_transcript(spell.start),
                 TranscriptEnd::Ended { .. }
             );
         if stopped || ended {
@@ -428,7 +434,7 @@ impl Agent {
             }
             return (Phase::Closing(Box::new(closing)), true);
         }
-        if !tool_open && now.boot >= status.since.boot + END_WAIT {
+        if now.boot >= status.since.boot + END_WAIT {
             let mut menu = spell.menu;
             self.read(ctx, now, &mut menu);
             spell.menu = menu;
@@ -444,13 +450,14 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        // Its PreToolUse may be late or lost: then the transcript has the call, and no result either.
-        matches!(spell.menu, Reading::Answered { ok: true })
-            && self
-                .turns
-                .open_lines(spell.start.wall_ms)
-                .iter()
-                .any(|call| !self.turns.ended(call))
+        matches!(spell.menu, Reading::Answered { ok: true }) && self.tool_stands_open(spell)
+    }
+
+    /// A tool of the spell has no result. Its PreToolUse may be late or lost: then the transcript has the call.
+    fn tool_stands_open(&self, spell: &Spell) -> bool {
+        let mut written = self.turns.open_lines(spell.start).into_iter();
+        !self.turns.open_tools(spell.start.boot).is_empty()
+            || written.any(|call| !self.turns.ended(call))
     }
 
     fn conclude_closing(
@@ -462,6 +469,18 @@ impl Agent {
         let answered = self.question_over(ctx, now, &mut closing);
         if answered {
             return (Phase::Closing(closing), true);
+        }
+        closing.queued |= self.turns.prompt_queued();
+        if self.turns.prompt_after(closing.idle_at.boot).is_some()
+            && matches!(closing.held, Some(Held::Dialog(_)))
+        {
+            // A prompt came after: the dialog is history, whatever becomes of that prompt.
+            closing.held = None;
+        }
+        if self.dialog_found(&closing) {
+            let mut spell = closing.spell;
+            spell.menu = closing.reading;
+            return (Phase::Working(spell), true);
         }
         let close = self.close(&closing, now);
         let silent = !(closing.spell.typed || self.typed(&closing.spell, closing.idle_at.boot));
@@ -503,6 +522,7 @@ impl Agent {
                     silent,
                 };
                 rest.by_transcript = by_transcript;
+                rest.used = self.turns.newest_stop();
             }
             Close::Idle { label, wanting } => {
                 rest.badge = RestBadge::Idle {
@@ -525,9 +545,23 @@ impl Agent {
         (Phase::Resting(rest), true)
     }
 
+    /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's.
+    fn dialog_found(&self, closing: &Closing) -> bool {
+        closing.spell.recovered
+            && self
+                .status
+                .as_ref()
+                .is_some_and(|s| s.kind() == StatusKind::Menu)
+            && matches!(closing.reading, Reading::Answered { ok: true })
+            && self.tool_stands_open(&closing.spell)
+    }
+
     /// Q15 where the file turned idle as the question opened: shows it, or says that it is answered.
     fn question_over(&mut self, ctx: &mut Ctx, now: Stamp, closing: &mut Closing) -> bool {
-        if closing.held.is_some() || !matches!(closing.reading, Reading::Answered { ok: true }) {
+        if closing.spell.asked
+            || closing.held.is_some()
+            || !matches!(closing.reading, Reading::Answered { ok: true })
+        {
             return false;
         }
         let start = closing.spell.start;
@@ -544,7 +578,7 @@ impl Agent {
             .filter(|(at, _)| self.turns.prompt_after(at.boot).is_none())
             .filter(|_| {
                 self.turns
-                    .open_lines(start.wall_ms)
+                    .open_lines(start)
                     .iter()
                     .any(|t| &*t.name == QUESTION_TOOL)
             });
@@ -556,6 +590,7 @@ impl Agent {
                     since: at,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
+                    moved: false,
                 });
                 false
             }
@@ -600,7 +635,7 @@ impl Agent {
                 at,
                 ..
             }) => {
-                let prompt_waits = self.turns.prompt_queued()
+                let prompt_waits = closing.queued
                     || events.iter().any(|t| {
                         matches!(t.what, What::Prompted { .. })
                             && t.at.boot > spell.start.boot + SPELL_SKEW
@@ -616,7 +651,7 @@ impl Agent {
                 }
                 match self.ask_transcript(*reading, waited, now) {
                     Some(undecided) => undecided,
-                    None if self.turns.interrupted_after(at.wall_ms) => Close::Idle {
+                    None if self.turns.interrupted_after(*at) => Close::Idle {
                         label: Some("interrupted"),
                         wanting: false,
                     },
@@ -650,7 +685,10 @@ impl Agent {
     fn close_by_transcript(&self, closing: &Closing) -> Close {
         let spell = &closing.spell;
         let kept = matches!(closing.held, Some(Held::Rest));
-        match self.turns.end_in_transcript(spell.start.wall_ms) {
+        let events = self.deciding(spell, closing.idle_at.boot);
+        let untouched = events.is_empty();
+        let unprompted = !events.iter().any(|t| t.what.prompt().is_some());
+        match self.turns.end_in_transcript(spell.start) {
             TranscriptEnd::Ended { error, message } => Close::Review {
                 stop: bare_stop(error, message),
                 by_transcript: true,
@@ -659,17 +697,19 @@ impl Agent {
                 label: Some("interrupted"),
                 wanting: false,
             },
-            TranscriptEnd::Compacted => Close::Before,
+            TranscriptEnd::Compacted if unprompted => Close::Before,
             // Nothing is known to have happened while the server was down.
-            TranscriptEnd::Cut | TranscriptEnd::Nothing if kept => Close::Before,
+            TranscriptEnd::Nothing if kept && untouched => Close::Before,
             TranscriptEnd::Cut => Close::Idle {
                 label: Some("ended without Stop"),
                 wanting: true,
             },
-            TranscriptEnd::Nothing => Close::Idle {
-                label: None,
-                wanting: true,
-            },
+            TranscriptEnd::Nothing | TranscriptEnd::Prompted | TranscriptEnd::Compacted => {
+                Close::Idle {
+                    label: None,
+                    wanting: true,
+                }
+            }
         }
     }
 }
