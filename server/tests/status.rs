@@ -223,3 +223,33 @@ fn what_claude_is_given_can_be_looked_at_without_a_server() {
     let odd = ask(&["hooks", "show", "--claude", "new"]);
     assert_eq!(odd.status.code(), Some(2));
 }
+
+#[test]
+fn check_claude_finds_a_process_below_the_tab_and_its_end() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    // Any program under Claude's name will do: only the process tree is asked.
+    let bin = server.dir.path().join("person/bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::copy("/bin/sleep", bin.join("claude")).unwrap();
+    let check = || browser.get(&format!("/api/check-claude?tab={tab}")).json();
+    let mut terminal = browser.terminal(&tab, 80, 24);
+    terminal.keys("sh -c '~/bin/claude 600; true'\r");
+    support::eventually("it runs", || check()["running"] == true);
+    let said = check();
+    let pid = said["pid"].as_u64().unwrap();
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+    assert_eq!(name.trim(), "claude");
+    // A tab with an agent in it is not closed without a word.
+    let mut viewer = browser.status();
+    viewer.until(|viewer| viewer.items[0].pid.map(u64::from) == Some(pid));
+    let output = server.cli(&["tab", "close", &tab]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("--force"), "{said}");
+    terminal.keys("\u{3}");
+    support::eventually("it has ended", || check()["running"] == false);
+    viewer.until(|viewer| viewer.items[0].pid.is_none());
+    server.cli_ok(&["tab", "close", &tab]);
+}

@@ -287,6 +287,9 @@ fn shown(app: &App) -> Arc<Snapshot> {
     Arc::clone(&app.hub.snapshots().borrow())
 }
 
+/// A script may start many processes; more than this below one tab are not looked at.
+const TREE_MAX: usize = 256;
+
 /// Query of `GET /api/check-claude`.
 #[derive(Debug, Deserialize)]
 pub struct Which {
@@ -323,22 +326,40 @@ pub async fn check_claude(
             format!("There is no tab {tab:?}."),
         ));
     }
-    let snapshot = shown(&app);
-    let row = snapshot
+    let pid = claude_in(&app, &tab).await;
+    let session_id = shown(&app)
         .items
         .iter()
-        .find(|item| item.tab.as_deref() == Some(tab.as_str()) && item.pid.is_some());
-    // The fleet learns of a process's end through its pidfd; asking the kernel closes the gap until then.
-    let alive = row
-        .and_then(|row| row.pid)
-        .filter(|pid| crate::sys::stat(*pid).is_some_and(|stat| stat.state != 'Z'));
+        .find(|item| pid.is_some() && item.pid == pid)
+        .and_then(|item| item.session_id.clone());
     Ok(Json(Checked {
         installed: is_installed(),
-        running: alive.is_some(),
-        pid: alive,
-        session_id: alive.and(row).and_then(|row| row.session_id.clone()),
+        running: pid.is_some(),
+        pid,
+        session_id,
         checked_at_ms: clock::wall_ms(),
     }))
+}
+
+/// The nearest Claude in the process tree below a tab's panes, as the kernel has it now. Whoever is found is
+/// announced to the hub by the process witness.
+async fn claude_in(app: &App, tab: &str) -> Option<u32> {
+    let target = format!("={tab}:");
+    let question = ["list-panes", "-s", "-t", &target, "-F", "#{pane_pid}"];
+    let panes = app.tmux.command(&question).await.ok()?;
+    let mut level: Vec<u32> = panes.iter().filter_map(|pid| pid.parse().ok()).collect();
+    let mut asked = 0;
+    while !level.is_empty() && asked < TREE_MAX {
+        for pid in &level {
+            asked += 1;
+            let found = app.hub.witnesses().processes.look(*pid, None).await;
+            if let Some(agent) = found {
+                return Some(agent.pid);
+            }
+        }
+        level = level.into_iter().flat_map(crate::sys::children).collect();
+    }
+    None
 }
 
 /// `claude` is on our PATH or where its installer puts it, or it has left its directory behind.
