@@ -288,6 +288,21 @@ fn codes_are_minted_on_the_unix_socket_alone_and_never_stand_in_a_file() {
 }
 
 #[test]
+fn the_unix_socket_is_for_programs_not_for_a_proxied_browser() {
+    let server = TestServer::start();
+    assert_eq!(server.local("GET", "/api/items", &[], b"").status, 200);
+    for header in [
+        ("origin", "http://127.0.0.1"),
+        ("sec-fetch-site", "same-origin"),
+    ] {
+        assert_eq!(
+            server.local("GET", "/api/items", &[header], b"").status,
+            403
+        );
+    }
+}
+
+#[test]
 fn many_wrong_codes_have_to_wait() {
     let server = TestServer::start();
     let origin = server.origin();

@@ -206,7 +206,7 @@ fn without_a_server_the_commands_say_so() {
 
 #[test]
 fn a_signal_ends_it_with_order() {
-    for signal in ["-TERM", "-INT"] {
+    for signal in ["-TERM", "-INT", "-HUP"] {
         let mut server = TestServer::start();
         let mut viewer = server.browser().status();
         server.signal(signal);

@@ -2,7 +2,7 @@
 //! the lock before anything is written, the listeners before anything slow.
 
 use std::fs::{self, OpenOptions};
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixListener;
@@ -20,7 +20,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
-use super::client::print;
 use super::{Common, Usage};
 use crate::effects::journal;
 use crate::home::{Home, random_hex, write_atomic};
@@ -199,6 +198,7 @@ async fn serve(
     // Before anything can be stopped in the middle.
     let mut interrupted = signal(SignalKind::interrupt()).context("Can't wait for signals")?;
     let mut terminated = signal(SignalKind::terminate()).context("Can't wait for signals")?;
+    let mut hung_up = signal(SignalKind::hangup()).context("Can't wait for signals")?;
     let port = tcp.local_addr().context("Can't tell our own port")?.port();
     let address = public_address(options, port);
     let (app, fleet) = assemble(home, names, address).await?;
@@ -225,13 +225,13 @@ async fn serve(
     );
     announce(options, home, &app).await?;
 
-    tokio::select! {
-        _ = interrupted.recv() => {}
-        _ = terminated.recv() => {}
-        ended = servers.join_next() => {
-            tracing::error!("a listener has ended: {ended:?}");
-        }
-    }
+    let stopped = tokio::select! {
+        _ = interrupted.recv() => Ok(()),
+        _ = terminated.recv() => Ok(()),
+        // The terminal it was started in was closed.
+        _ = hung_up.recv() => Ok(()),
+        ended = servers.join_next() => Err(anyhow!("A listener has ended ({ended:?}).")),
+    };
     tracing::info!("stopping");
     app.stopping.cancel();
     app.tasks.close();
@@ -254,7 +254,7 @@ async fn serve(
             tracing::warn!("can't remove {}: {error}", path.display());
         }
     }
-    Ok(())
+    stopped
 }
 
 /// Starts all parts that do not listen.
@@ -348,19 +348,25 @@ fn public_address(options: &Options, port: u16) -> String {
 
 /// Says where the page is. On a terminal that is a sign-in link; a code never goes to a file or a pipe.
 async fn announce(options: &Options, home: &Home, app: &App) -> Result<()> {
-    if !std::io::stdout().is_terminal() && !options.open {
-        return print(&format!(
-            "purplemux serves {}/ (run `purplemux login` for a sign-in link)",
-            app.address
-        ));
+    let on_terminal = std::io::stdout().is_terminal();
+    let mut line = format!(
+        "purplemux serves {}/ (run `purplemux login` for a sign-in link)",
+        app.address
+    );
+    if on_terminal || options.open {
+        let (code, _) = app.auth.mint_code(clock::wall_ms()).await?;
+        let link = format!("{}/#login={code}", app.address);
+        if options.open {
+            open_browser(home, &link)?;
+        }
+        if on_terminal {
+            line = link;
+        }
     }
-    let (code, _) = app.auth.mint_code(clock::wall_ms()).await?;
-    let link = format!("{}/#login={code}", app.address);
-    if options.open {
-        open_browser(home, &link)?;
-    }
-    if std::io::stdout().is_terminal() {
-        print(&link)?;
+    let mut out = std::io::stdout().lock();
+    if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+        // Whoever started us does not listen; the server is there all the same.
+        tracing::debug!("standard output: {error}");
     }
     Ok(())
 }

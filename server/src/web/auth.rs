@@ -80,6 +80,10 @@ impl Authority {
         }
     }
 
+    fn is_loopback(&self) -> bool {
+        matches!(self.name.as_str(), "localhost" | "127.0.0.1" | "[::1]")
+    }
+
     fn with_default(&self, port: u16) -> (&str, u16) {
         (&self.name, self.port.unwrap_or(port))
     }
@@ -193,8 +197,7 @@ impl Names {
             },
         };
         let loopback = local.ip().to_canonical().is_loopback();
-        host.name == ours
-            || (loopback && matches!(host.name.as_str(), "localhost" | "127.0.0.1" | "[::1]"))
+        host.name == ours || (loopback && host.is_loopback())
     }
 
     fn is_proxy(&self, host: &Authority) -> bool {
@@ -224,10 +227,11 @@ impl Names {
         }
         let same_place =
             origin.authority.with_default(origin.port()) == host.with_default(origin.port());
-        let right_scheme = if self.is_local(host, local) {
-            !origin.https
+        let right_scheme = if origin.https {
+            !self.is_local(host, local)
         } else {
-            origin.https || self.insecure_http
+            // Another port of loopback, admitted by name, is the near end of a tunnel.
+            self.is_local(host, local) || host.is_loopback() || self.insecure_http
         };
         same_place && right_scheme
     }
@@ -555,6 +559,15 @@ mod tests {
         ] {
             assert!(!trusts(&names, origin, host), "{origin} at {host}");
         }
+    }
+
+    #[test]
+    fn the_near_end_of_a_tunnel_is_trusted_when_it_is_named() {
+        assert!(!admits(&names(), "127.0.0.1:9000"));
+        let tunnel = Names::new(8022, &["127.0.0.1:9000".to_owned()], None, false).unwrap();
+        assert!(admits(&tunnel, "127.0.0.1:9000"));
+        assert!(trusts(&tunnel, "http://127.0.0.1:9000", "127.0.0.1:9000"));
+        assert!(!trusts(&tunnel, "http://127.0.0.1:9001", "127.0.0.1:9000"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod terminal_ws;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::connect_info::Connected;
@@ -32,8 +33,9 @@ use crate::tabs::Tabs;
 use crate::tmux;
 use auth::{Auth, Names, Origin, SECRET_HEADER};
 
-/// Bodies of requests that carry a few words.
-const BODY_BYTES_MAX: usize = 64 * 1024;
+/// What is read of a refused request, and for how long.
+const DRAIN_BYTES_MAX: usize = 64 * 1024;
+const DRAIN_WITHIN: Duration = Duration::from_millis(200);
 
 /// What the page may load and run: our own files and nothing inline. Styles are the exception because
 /// xterm.js writes its own style elements; pictures may be drawn in the page (the favicon is).
@@ -217,7 +219,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
                 "Send JSON with content-type: application/json.",
             ));
         }
-        let limit = BODY_BYTES_MAX.max(api::SEND_BYTES_MAX);
+        let limit = api::SEND_BYTES_MAX;
         let bytes = axum::body::to_bytes(request.into_body(), limit)
             .await
             .map_err(|_| {
@@ -288,7 +290,10 @@ async fn guard(
 ) -> Response {
     let mut response = match admit(&app, peer, &mut request) {
         Ok(()) => next.run(request).await,
-        Err(problem) => problem.into_response(),
+        Err(problem) => {
+            drain(request.into_body()).await;
+            problem.into_response()
+        }
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -307,6 +312,14 @@ async fn guard(
     response
 }
 
+/// Reads what a refused request still has to say, if it is short: a connection closed with something unread is
+/// reset, and the reset could overtake the refusal.
+async fn drain(body: axum::body::Body) {
+    let short = axum::body::to_bytes(body, DRAIN_BYTES_MAX);
+    // Too long or too slow: then it is reset.
+    drop(tokio::time::timeout(DRAIN_WITHIN, short).await);
+}
+
 fn admit(app: &App, peer: Peer, request: &mut Request) -> Result<(), Problem> {
     match peer {
         Peer::Unix { uid } => {
@@ -315,6 +328,11 @@ fn admit(app: &App, peer: Peer, request: &mut Request) -> Result<(), Problem> {
                     StatusCode::FORBIDDEN,
                     "This socket serves its owner only.",
                 ));
+            }
+            // A browser can only have come through a proxy, which would lend it its own uid.
+            let headers = request.headers();
+            if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
+                return Err(foreign());
             }
             request.extensions_mut().insert(Caller::Local);
         }
@@ -325,6 +343,13 @@ fn admit(app: &App, peer: Peer, request: &mut Request) -> Result<(), Problem> {
         }
     }
     Ok(())
+}
+
+fn foreign() -> Problem {
+    Problem::new(
+        StatusCode::FORBIDDEN,
+        "This request did not come from purplemux's own page.",
+    )
 }
 
 fn admit_tcp(
@@ -339,12 +364,6 @@ fn admit_tcp(
             StatusCode::MISDIRECTED_REQUEST,
             "This server is not called that; open the address that it printed, or start it with --allow-host.",
         ));
-    };
-    let foreign = || {
-        Problem::new(
-            StatusCode::FORBIDDEN,
-            "This request did not come from purplemux's own page.",
-        )
     };
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let origin = match (origins.next(), origins.next()) {
