@@ -482,7 +482,11 @@ impl Agent {
             spell.menu = closing.reading;
             return (Phase::Working(spell), true);
         }
-        let close = self.close(&closing, now);
+        let mut close = self.close(&closing, now);
+        if closing.spell.recovered && ctx.recovered.is_none() && !matches!(close, Close::Read) {
+            // What was spooled while the server was down may not all have been heard.
+            close = Close::Wait;
+        }
         let silent = !(closing.spell.typed || self.typed(&closing.spell, closing.idle_at.boot));
         let Closing { spell, idle_at, .. } = &mut *closing;
         let mut rest = Rest {

@@ -162,7 +162,7 @@ impl Agent {
             Phase::Unreported => self.first_status(ctx, &new),
             Phase::Resting(rest) => match kind {
                 StatusKind::Menu => Phase::Resting(rest),
-                StatusKind::Quiet => self.resting_anew(rest, &new, old.as_ref(), anew),
+                StatusKind::Quiet => self.resting_anew(rest, &new, old.as_ref()),
                 StatusKind::Busy | StatusKind::Dialog => {
                     let from = self.spell_from(&new, old.as_ref()).max(rest.ended);
                     Phase::Working(self.spell(new.since, from, rest))
@@ -321,7 +321,9 @@ impl Agent {
                 Phase::Working(spell)
             }
             StatusKind::Quiet | StatusKind::Menu => {
-                let unchanged = new.since.wall_ms <= persisted.since.wall_ms;
+                // The wall clock may have been set meanwhile; the boot clock of a living process is the same.
+                let unchanged = new.since.wall_ms == persisted.since.wall_ms
+                    || new.since.boot <= persisted.since.boot;
                 if !worked && unchanged {
                     return Phase::Resting(rest);
                 }
@@ -349,15 +351,9 @@ impl Agent {
         }
     }
 
-    /// Idle again, or idle anew. A turn so short that its busy was never seen has left its hooks.
-    fn resting_anew(
-        &mut self,
-        rest: Rest,
-        new: &Status,
-        old: Option<&Status>,
-        anew: bool,
-    ) -> Phase {
-        let Some(old) = old.filter(|_| anew) else {
+    /// Idle anew, or shell after idle. A turn so short that its busy was never seen has left its hooks.
+    fn resting_anew(&mut self, rest: Rest, new: &Status, old: Option<&Status>) -> Phase {
+        let Some(old) = old.filter(|o| o.kind() == StatusKind::Quiet) else {
             return Phase::Resting(rest);
         };
         let first = self

@@ -38,7 +38,7 @@ fn h02_stored_busy() {
         ",
         "
         100000 unknown
-        100020 review finished
+        101000 review finished
         ",
     );
     // By a spooled Stop.
@@ -53,7 +53,7 @@ fn h02_stored_busy() {
         ",
         "
         100000 unknown
-        100020 review finished
+        101000 review finished
         ",
     );
     // (b) The process died.
@@ -77,7 +77,7 @@ fn h02_stored_busy() {
         ",
         "
         100000 unknown
-        100020 idle (interrupted)
+        101000 idle (interrupted)
         ",
     );
 }
@@ -115,8 +115,8 @@ fn h03_the_person_played_on() {
         ),
         "
         100000 needs-input permission \"touch old.txt\"
-        100010 idle (interrupted)
-        100010 withdraw
+        101000 idle (interrupted)
+        101000 withdraw
         ",
     );
     // It still stands: the same ask, the same episode, nobody is called again.
@@ -223,7 +223,7 @@ fn h04_nothing_happened_while_down() {
         ",
         "
         100000 idle
-        100010 review finished
+        101000 review finished
         ",
     );
 }
