@@ -260,6 +260,8 @@ impl World<'_> {
         let end = self.run.end;
         self.at(end, Happening::End);
         self.layout();
+        // The first start finds no process: its recovery is over at once.
+        self.step(Event::RecoveryEnded, None);
     }
 
     fn go(&mut self, end: u64) {
