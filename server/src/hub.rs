@@ -244,8 +244,11 @@ impl Hub {
                 message = messages.recv() => match message {
                     Some(Message::Event(event)) => self.step(event).await,
                     Some(Message::Degraded(what, Some(sentence))) => {
-                        warn!("{sentence}");
-                        self.degraded.insert(what, sentence);
+                        // A source says so again as long as it is so.
+                        if self.degraded.get(&what) != Some(&sentence) {
+                            warn!("{sentence}");
+                            self.degraded.insert(what, sentence);
+                        }
                     }
                     Some(Message::Degraded(what, None)) => {
                         if let Some(sentence) = self.degraded.remove(&what) {

@@ -78,8 +78,10 @@ impl Watch {
                 notify::ErrorKind::Io(_)
                 | notify::ErrorKind::Generic(_)
                 | notify::ErrorKind::WatchNotFound
-                | notify::ErrorKind::InvalidConfig(_)
-                | notify::ErrorKind::MaxFilesWatch => WatchError::Refused(error.to_string()),
+                | notify::ErrorKind::InvalidConfig(_) => WatchError::Refused(error.to_string()),
+                notify::ErrorKind::MaxFilesWatch => {
+                    WatchError::Refused("this machine's limit is reached".to_owned())
+                }
             })
     }
 
