@@ -446,19 +446,11 @@ pub(crate) fn tool(name: &str, use_id: Option<Arc<str>>, input: &str) -> ToolCal
             .find_map(|key| fields.text(key))
             .filter(|text| !text.trim().is_empty())
     };
-    let arg = match name {
-        "Bash" | "PowerShell" => first(&["command"]),
-        "Read" | "Write" | "Edit" | "MultiEdit" | "LS" => first(&["file_path", "path"]),
-        "NotebookEdit" | "NotebookRead" => first(&["notebook_path"]),
-        "Glob" | "Grep" => first(&["pattern"]),
-        "WebFetch" => first(&["url"]),
-        "WebSearch" => first(&["query"]),
-        "Agent" | "Task" => first(&["description", "prompt"]),
-        "Skill" => first(&["skill", "command"]),
-        "ExitPlanMode" => first(&["plan"]),
-        "AskUserQuestion" => questions.first().map(|question| question.text.to_string()),
+    let arg = match (name, arg_keys(name)) {
+        ("AskUserQuestion", _) => questions.first().map(|question| question.text.to_string()),
         // What a tool we do not know does is in some field or other: show them all.
-        _ => None,
+        (_, []) => None,
+        (_, keys) => first(keys),
     };
     let arg = arg.or_else(|| match canonical.as_str() {
         "{}" | "null" => None,
@@ -471,6 +463,28 @@ pub(crate) fn tool(name: &str, use_id: Option<Arc<str>>, input: &str) -> ToolCal
         input_digest: digest(canonical.as_bytes()),
         questions,
     }
+}
+
+/// The fields that say what a tool works on, the first that is there; none for a tool we do not know.
+fn arg_keys(name: &str) -> &'static [&'static str] {
+    match name {
+        "Bash" | "PowerShell" => &["command"],
+        "Read" | "Write" | "Edit" | "MultiEdit" | "LS" => &["file_path", "path"],
+        "NotebookEdit" | "NotebookRead" => &["notebook_path"],
+        "Glob" | "Grep" => &["pattern"],
+        "WebFetch" => &["url"],
+        "WebSearch" => &["query"],
+        "Agent" | "Task" => &["description", "prompt"],
+        "Skill" => &["skill", "command"],
+        "ExitPlanMode" => &["plan"],
+        "AskUserQuestion" => &["questions"],
+        _ => &[],
+    }
+}
+
+/// The first of them.
+pub(crate) fn arg_key(name: &str) -> Option<&'static str> {
+    arg_keys(name).first().copied()
 }
 
 fn questions(tool: &str, input: &Object<'_>) -> Vec<Question> {

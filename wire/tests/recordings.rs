@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 mod replay;
 
+use purplemux_wire::journal::{self, Record};
+use purplemux_wire::recording as export;
 use replay::perturb::{self, Chance};
 use replay::recording::Moment;
 use replay::{expect, judge, recording, world};
@@ -274,6 +276,62 @@ fn h07_hooks_delayed_change_no_badge() {
             .map(|seed| perturb::delayed(moments, &mut Chance::new(seed)))
             .collect()
     });
+    assert!(
+        faults.is_empty(),
+        "{}:\n{}",
+        faults.len(),
+        faults.join("\n")
+    );
+}
+
+/// Runs in which the judged session goes on in a background job: its badge is another agent's.
+const NOT_ALONE: [&str; 2] = ["s29_agents_view", "s29b_left_arrow_idle"];
+
+/// The journal of a run, written line by line, read again, exported as a recording and played: the same badges,
+/// judged by the same hand-written truth.
+#[test]
+fn an_exported_journal_plays_like_the_run() {
+    let mut faults = Vec::new();
+    let mut played = 0;
+    for (_, run) in TESTS.iter().filter(|(_, run)| !NOT_ALONE.contains(run)) {
+        let expect = expected(run);
+        let (_, journal, keys) = world::play_noting(&expect, &recording::load(&folder().join(run)));
+        let journal: Vec<Record> = journal
+            .iter()
+            .map(|record| {
+                let line = journal::encode(record).expect("plain data");
+                journal::decode(&line).expect("our own")
+            })
+            .collect();
+        for (letter, key) in keys {
+            let Some(exported) = export::of_agent(&key, &journal) else {
+                continue;
+            };
+            let dir = tempfile::tempdir().expect("a place");
+            for (name, text) in exported.files() {
+                std::fs::write(dir.path().join(name), text).expect("written");
+            }
+            // What it says itself can be read, and judges nothing yet.
+            let skeleton = expect::parse(&exported.expect);
+            assert!(skeleton.agents[&'A'].changes.is_empty());
+            assert_eq!(skeleton.agents[&'A'].pid, key.pid);
+            let alone = expect::Expect {
+                agents: expected(run)
+                    .agents
+                    .into_iter()
+                    .filter(|(other, _)| *other == letter)
+                    .collect(),
+                ..expected(run)
+            };
+            let seen = world::play(&alone, &recording::load(dir.path()));
+            played += 1;
+            faults.extend(
+                judge::verdict(letter, &alone.agents[&letter], &seen[&letter])
+                    .map(|fault| format!("{run}\n{fault}")),
+            );
+        }
+    }
+    assert!(played > 90, "only {played} played");
     assert!(
         faults.is_empty(),
         "{}:\n{}",

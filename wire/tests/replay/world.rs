@@ -13,6 +13,7 @@ use purplemux_core::{
     AgentKey, Effect, EpisodeId, Event, HostId, PaneKey, Stamp, TabId, Time, TmuxServer,
 };
 use purplemux_wire::hook::{self, Headers, Here, HookStamp, TmuxEnv};
+use purplemux_wire::journal::{self, Record};
 use purplemux_wire::session_file::{self, Entry};
 use purplemux_wire::transcript;
 
@@ -84,6 +85,14 @@ impl Seen {
 
 /// Plays the moments in order and returns what was seen of each judged agent.
 pub fn play(expect: &Expect, moments: &[Moment]) -> BTreeMap<char, Seen> {
+    play_noting(expect, moments).0
+}
+
+/// As [`play`], with the journal of the run and the key of each judged agent.
+pub fn play_noting(
+    expect: &Expect,
+    moments: &[Moment],
+) -> (BTreeMap<char, Seen>, Vec<Record>, BTreeMap<char, AgentKey>) {
     let mut world = World::new(expect, moments);
     let begin = [world.layout(), world.pane_listing(), Event::RecoveryEnded];
     let mut queue: Vec<(i64, Step)> = begin.map(|event| (expect.t0, Step::Event(event))).into();
@@ -113,7 +122,10 @@ pub fn play(expect: &Expect, moments: &[Moment]) -> BTreeMap<char, Seen> {
         }
     }
     world.run_until(end);
-    world.seen
+    let keys = expect.agents.iter();
+    let keys = keys.map(|(&letter, judged)| (letter, world.key(judged.pid)));
+    let keys = keys.collect();
+    (world.seen, world.journal, keys)
 }
 
 enum Step<'a> {
@@ -140,6 +152,7 @@ struct World<'a> {
     cpu: BTreeMap<AgentKey, i64>,
     pushed: Vec<(AgentKey, EpisodeId)>,
     seen: BTreeMap<char, Seen>,
+    journal: Vec<Record>,
 }
 
 #[derive(Default)]
@@ -173,6 +186,7 @@ impl<'a> World<'a> {
                 .keys()
                 .map(|&letter| (letter, Seen::default()))
                 .collect(),
+            journal: Vec::new(),
         };
         world.look_ahead(moments);
         world
@@ -444,7 +458,10 @@ impl<'a> World<'a> {
             self.cpu.remove(agent);
             self.alive.insert(agent.pid, false);
         }
-        let effects = self.fleet.step(self.stamp(), event);
+        let at = self.stamp();
+        let what = journal::What::Evidence(event.clone());
+        self.journal.push(Record { at, what });
+        let effects = self.fleet.step(at, event);
         self.look();
         for effect in effects {
             self.carry_out(effect);
