@@ -167,6 +167,9 @@ impl Agent {
         if self.late_end(ctx, now, rest) {
             return true;
         }
+        if self.found_recovering && ctx.recovered == Some(now.boot) {
+            self.ended_while_down(rest);
+        }
         self.fill_in(rest);
 
         // The lead of a prompt that the file never confirmed is over: its Stop may still come.
@@ -188,6 +191,22 @@ impl Agent {
         }
         self.hidden_question(ctx, now, rest, status_since);
         false
+    }
+
+    /// It was started and ended a turn while the server was down, and only the spool tells of it.
+    fn ended_while_down(&mut self, rest: &mut Rest) {
+        let untold = rest.ended == Time(0) && rest.spell.is_none();
+        let newest = self.turns.deciding().next_back();
+        if let Some(stop) = newest.and_then(|t| t.what.stop()).filter(|_| untold) {
+            self.serial += 1;
+            rest.badge = RestBadge::Review {
+                serial: self.serial,
+                stop: stop.clone(),
+                silent: true,
+            };
+            rest.recovered = true;
+            rest.used = self.turns.newest_stop();
+        }
     }
 
     /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).
@@ -275,6 +294,7 @@ impl Agent {
                 ..stop.clone()
             };
             rest.by_transcript = false;
+            rest.used = self.turns.newest_stop();
         }
     }
 

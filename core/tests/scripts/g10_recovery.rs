@@ -56,6 +56,22 @@ fn h02_stored_busy() {
         101000 review finished
         ",
     );
+    // It was started while the server was down, and only the spool tells of its turn.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100010 file idle since=60050
+        100020 hook@55000 start startup
+        100030 hook@60000 stop
+        101000 recovered
+        120000 end
+        ",
+        "
+        100010 idle
+        101000 review finished
+        ",
+    );
     // (b) The process died.
     check(
         "
