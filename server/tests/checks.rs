@@ -372,4 +372,22 @@ fn the_page_is_served_compressed_and_remembered() {
     let head = server.request("HEAD", "/", &[], b"");
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(server.request("GET", "/no.css", &[], b"").status, 404);
+    // The script it loads has its content in its name; it comes as small as the browser can read it.
+    let text = page.text();
+    let script = text
+        .split('"')
+        .find(|part| part.contains("assets/") && part.ends_with(".js"))
+        .expect("the page was built");
+    let script = format!("/{}", script.trim_start_matches(['.', '/']));
+    let plain = server.request("GET", &script, &[], b"");
+    assert_eq!(plain.status, 200);
+    let cache = plain.header("cache-control").unwrap();
+    assert!(cache.contains("immutable"), "{cache}");
+    assert_eq!(plain.header("content-encoding"), None);
+    for (takes, gets) in [("gzip, deflate, br", "br"), ("gzip", "gzip")] {
+        let small = server.request("GET", &script, &[("accept-encoding", takes)], b"");
+        assert_eq!(small.header("content-encoding"), Some(gets));
+        assert_eq!(small.header("vary"), Some("accept-encoding"));
+        assert!(small.body.len() < plain.body.len());
+    }
 }
