@@ -53,6 +53,11 @@ pub async fn run(hub: hub::Handle, processes: Processes, looked: oneshot::Sender
     drop(witness.run(seen, looked).await);
 }
 
+/// The folder itself, or the nearest one above it that exists.
+fn nearest(sessions: &Path) -> Option<&Path> {
+    sessions.ancestors().find(|folder| folder.is_dir())
+}
+
 /// One `sessions` folder.
 enum Folder {
     /// It is watched.
@@ -144,10 +149,20 @@ impl Witness {
     /// Watches a sessions folder, or the nearest one above it, then reads what is in it: in this order
     /// nothing that appears meanwhile is missed.
     async fn attach(&mut self, sessions: &Path) -> Result<(), Stopped> {
-        let folder = match self.watch.add(sessions) {
-            Ok(()) => Folder::Watched,
-            Err(WatchError::Missing) => self.await_folder(sessions),
-            Err(WatchError::Refused(why)) => self.refuse(sessions, &why).await?,
+        let folder = loop {
+            let exists = nearest(sessions);
+            let folder = match self.watch.add(sessions) {
+                Ok(()) => Folder::Watched,
+                Err(WatchError::Missing) => self.await_folder(sessions),
+                Err(WatchError::Refused(why)) => self.refuse(sessions, &why).await?,
+            };
+            // What was made between the look and the watch above it is told by no event: look again.
+            match &folder {
+                Folder::Awaited { above } if nearest(sessions) != exists => {
+                    self.release(above);
+                }
+                Folder::Awaited { .. } | Folder::Watched | Folder::Swept => break folder,
+            }
         };
         let before = self.sessions.insert(sessions.to_owned(), folder);
         if let Some(Folder::Awaited { above }) = before {
