@@ -556,6 +556,9 @@ impl Agent {
             Phase::Closing(closing) => {
                 answer(closing.reading);
                 due.push((closing.wait_from + END_WAIT, "a late Stop may still come"));
+                if let Some(at) = self.turns.prompt_line_after(closing.idle_at) {
+                    due.push((at.boot + LEAD, "the file has not confirmed a prompt"));
+                }
             }
         }
         let rested = match &self.phase {

@@ -259,6 +259,13 @@ impl Turns {
             .find(|t| matches!(t.what, What::Prompted { .. }))
     }
 
+    /// The newest prompt line written after `after`: a queued prompt was taken up, which no hook tells.
+    pub(crate) fn prompt_line_after(&self, after: Stamp) -> Option<Stamp> {
+        let mut newest = self.lines.iter().rev();
+        let line = newest.find(|l| l.prompt().is_some())?;
+        (line.at.wall_ms > after.wall_ms && line.seen >= after.boot).then_some(line.at)
+    }
+
     /// The newest turn event, if it is a PreCompact stamped after `after`.
     pub(crate) fn compaction_after(&self, after: Time) -> Option<&Turn> {
         self.deciding()

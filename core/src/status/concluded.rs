@@ -648,6 +648,13 @@ impl Agent {
         {
             return Close::Wait;
         }
+        if self
+            .turns
+            .prompt_line_after(*idle_at)
+            .is_some_and(|at| now.boot < at.boot + LEAD)
+        {
+            return Close::Wait;
+        }
         if self.mere_compaction(spell, idle_at.boot) {
             return Close::Before;
         }

@@ -98,7 +98,10 @@ impl Agent {
             }
             // Its request has its result, or is not here yet: what was known stays on the card.
             Some(dialog)
-                if words.name.is_none() && (dialog.name.is_some() || words.text.is_none()) =>
+                if words.name.is_none()
+                    && (dialog.name.is_some()
+                        || words.text.is_none()
+                        || dialog.ask.text.is_some()) =>
             {
                 dialog
             }

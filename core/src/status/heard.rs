@@ -214,9 +214,10 @@ impl Agent {
             Phase::Closing(mut closing) => match kind {
                 StatusKind::Menu => Phase::Closing(closing),
                 StatusKind::Quiet => {
-                    if anew {
-                        // Busy and idle again, unseen.
-                        let idle_at = closing.idle_at;
+                    // Written anew: only a prompt tells that it was busy in between, unseen.
+                    let idle_at = closing.idle_at;
+                    let prompted = self.turns.prompt_after(idle_at.boot);
+                    if anew && prompted.is_some_and(|t| t.at.boot <= new.since.boot) {
                         let spell = self.next_spell(closing.spell, idle_at, idle_at);
                         *closing = Closing::new(spell, new.since, None);
                     }
