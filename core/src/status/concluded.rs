@@ -103,7 +103,6 @@ impl Agent {
                     tool: None,
                     options: Vec::new(),
                 },
-                moved: false,
             });
         }
     }
@@ -167,9 +166,6 @@ impl Agent {
         if self.late_end(ctx, now, rest) {
             return true;
         }
-        if self.found_recovering && ctx.recovered == Some(now.boot) {
-            self.ended_while_down(rest);
-        }
         self.fill_in(rest);
 
         // The lead of a prompt that the file never confirmed is over: its Stop may still come.
@@ -191,22 +187,6 @@ impl Agent {
         }
         self.hidden_question(ctx, now, rest, status_since);
         false
-    }
-
-    /// It was started and ended a turn while the server was down, and only the spool tells of it.
-    fn ended_while_down(&mut self, rest: &mut Rest) {
-        let untold = rest.ended == Time(0) && rest.spell.is_none();
-        let newest = self.turns.deciding().next_back();
-        if let Some(stop) = newest.and_then(|t| t.what.stop()).filter(|_| untold) {
-            self.serial += 1;
-            rest.badge = RestBadge::Review {
-                serial: self.serial,
-                stop: stop.clone(),
-                silent: true,
-            };
-            rest.recovered = true;
-            rest.used = self.turns.newest_stop();
-        }
     }
 
     /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).
@@ -231,7 +211,7 @@ impl Agent {
         }
         let (stop, by_transcript) = match newest.map(|t| &t.what) {
             Some(What::Stopped(stop)) => (stop.clone(), false),
-            Some(_) | None => match self.turns.end_in_transcript(late.start) {
+            Some(_) | None => match self.turns.end_in_transcript(late.start.wall_ms) {
                 TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
                 TranscriptEnd::Interrupted => {
                     rest.late = None;
@@ -240,10 +220,7 @@ impl Agent {
                     };
                     return true;
                 }
-                TranscriptEnd::Compacted
-                | TranscriptEnd::Cut
-                | TranscriptEnd::Nothing
-                | TranscriptEnd::Prompted => {
+                TranscriptEnd::Compacted | TranscriptEnd::Cut | TranscriptEnd::Nothing => {
                     if late.next_read().is_some_and(|at| now.boot >= at) {
                         late.reads += 1;
                         rest.late = Some(late);
@@ -264,7 +241,6 @@ impl Agent {
         rest.spell = Some(late.start);
         rest.since = now;
         rest.by_transcript = by_transcript;
-        rest.used = self.turns.newest_stop();
         true
     }
 
@@ -294,7 +270,6 @@ impl Agent {
                 ..stop.clone()
             };
             rest.by_transcript = false;
-            rest.used = self.turns.newest_stop();
         }
     }
 
@@ -317,7 +292,7 @@ impl Agent {
         let newer_prompt = self.turns.prompt_after(at.boot).is_some();
         let open_in_transcript = self
             .turns
-            .open_lines(at.earlier(5_000))
+            .open_lines(at.wall_ms.saturating_sub(5_000))
             .iter()
             .any(|t| &*t.name == QUESTION_TOOL);
         let mut question = match rest.question.take() {
@@ -346,7 +321,6 @@ impl Agent {
                     since: at,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
-                    moved: false,
                 });
             }
         }
@@ -412,13 +386,14 @@ impl Agent {
             .flatten()
     }
 
-    /// Nothing but a compaction is known of the spell, and something is.
+    /// Nothing but a compaction is known of the spell, and something is. Where Claude has nothing to compact, the
+    /// process of the PreCompact hook starts when the spell is over.
     pub(super) fn mere_compaction(&self, spell: &Spell, end: Time) -> bool {
-        let events = self.deciding(spell, end);
+        let events = self.deciding(spell, end + SPELL_SKEW);
         !events.is_empty()
             && events.iter().all(|t| t.compacts())
             && matches!(
-                self.turns.end_in_transcript(spell.start),
+                self.turns.end_in_transcript(spell.start.wall_ms),
                 TranscriptEnd::Nothing | TranscriptEnd::Compacted | TranscriptEnd::Interrupted
             )
     }
@@ -443,7 +418,7 @@ impl Agent {
         let ended = !tool_open
             && (answered || !hooked)
             && matches!(
-                self.turns.end_in_transcript(spell.start),
+                self.turns.end_in_transcript(spell.start.wall_ms),
                 TranscriptEnd::Ended { .. }
             );
         if stopped || ended {
@@ -454,7 +429,7 @@ impl Agent {
             }
             return (Phase::Closing(Box::new(closing)), true);
         }
-        if now.boot >= status.since.boot + END_WAIT {
+        if !tool_open && now.boot >= status.since.boot + END_WAIT {
             let mut menu = spell.menu;
             self.read(ctx, now, &mut menu);
             spell.menu = menu;
@@ -470,14 +445,13 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        matches!(spell.menu, Reading::Answered { ok: true }) && self.tool_stands_open(spell)
-    }
-
-    /// A tool of the spell has no result. Its PreToolUse may be late or lost: then the transcript has the call.
-    fn tool_stands_open(&self, spell: &Spell) -> bool {
-        let mut written = self.turns.open_lines(spell.start).into_iter();
-        !self.turns.open_tools(spell.start.boot).is_empty()
-            || written.any(|call| !self.turns.ended(call))
+        // Its PreToolUse may be late or lost: then the transcript has the call, and no result either.
+        matches!(spell.menu, Reading::Answered { ok: true })
+            && self
+                .turns
+                .open_lines(spell.start.wall_ms)
+                .iter()
+                .any(|call| !self.turns.ended(call))
     }
 
     fn conclude_closing(
@@ -490,23 +464,7 @@ impl Agent {
         if answered {
             return (Phase::Closing(closing), true);
         }
-        closing.queued |= self.turns.prompt_queued();
-        if self.turns.prompt_after(closing.idle_at.boot).is_some()
-            && matches!(closing.held, Some(Held::Dialog(_)))
-        {
-            // A prompt came after: the dialog is history, whatever becomes of that prompt.
-            closing.held = None;
-        }
-        if self.dialog_found(&closing) {
-            let mut spell = closing.spell;
-            spell.menu = closing.reading;
-            return (Phase::Working(spell), true);
-        }
-        let mut close = self.close(&closing, now);
-        if closing.spell.recovered && ctx.recovered.is_none() && !matches!(close, Close::Read) {
-            // What was spooled while the server was down may not all have been heard.
-            close = Close::Wait;
-        }
+        let close = self.close(&closing, now);
         let silent = !(closing.spell.typed || self.typed(&closing.spell, closing.idle_at.boot));
         let Closing { spell, idle_at, .. } = &mut *closing;
         let mut rest = Rest {
@@ -546,7 +504,6 @@ impl Agent {
                     silent,
                 };
                 rest.by_transcript = by_transcript;
-                rest.used = self.turns.newest_stop();
             }
             Close::Idle { label, wanting } => {
                 rest.badge = RestBadge::Idle {
@@ -569,23 +526,9 @@ impl Agent {
         (Phase::Resting(rest), true)
     }
 
-    /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's.
-    fn dialog_found(&self, closing: &Closing) -> bool {
-        closing.spell.recovered
-            && self
-                .status
-                .as_ref()
-                .is_some_and(|s| s.kind() == StatusKind::Menu)
-            && matches!(closing.reading, Reading::Answered { ok: true })
-            && self.tool_stands_open(&closing.spell)
-    }
-
     /// Q15 where the file turned idle as the question opened: shows it, or says that it is answered.
     fn question_over(&mut self, ctx: &mut Ctx, now: Stamp, closing: &mut Closing) -> bool {
-        if closing.spell.asked
-            || closing.held.is_some()
-            || !matches!(closing.reading, Reading::Answered { ok: true })
-        {
+        if closing.held.is_some() || !matches!(closing.reading, Reading::Answered { ok: true }) {
             return false;
         }
         let start = closing.spell.start;
@@ -602,7 +545,7 @@ impl Agent {
             .filter(|(at, _)| self.turns.prompt_after(at.boot).is_none())
             .filter(|_| {
                 self.turns
-                    .open_lines(start)
+                    .open_lines(start.wall_ms)
                     .iter()
                     .any(|t| &*t.name == QUESTION_TOOL)
             });
@@ -614,7 +557,6 @@ impl Agent {
                     since: at,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
-                    moved: false,
                 });
                 false
             }
@@ -648,13 +590,6 @@ impl Agent {
         {
             return Close::Wait;
         }
-        if self
-            .turns
-            .prompt_line_after(*idle_at)
-            .is_some_and(|at| now.boot < at.boot + LEAD)
-        {
-            return Close::Wait;
-        }
         if self.mere_compaction(spell, idle_at.boot) {
             return Close::Before;
         }
@@ -666,11 +601,14 @@ impl Agent {
                 at,
                 ..
             }) => {
-                let prompt_waits = closing.queued
-                    || events.iter().any(|t| {
-                        matches!(t.what, What::Prompted { .. })
-                            && t.at.boot > spell.start.boot + SPELL_SKEW
-                    });
+                let prompts = || {
+                    let all = events.iter();
+                    all.filter(|t| matches!(t.what, What::Prompted { .. }))
+                };
+                // A second prompt can only have been queued, however soon it came.
+                let prompt_waits = self.turns.prompt_queued()
+                    || prompts().count() > 1
+                    || prompts().any(|t| t.at.boot > spell.start.boot + SPELL_SKEW);
                 let sure =
                     idle_at.boot.since(at.boot) < STOP_FRESH && stop.agents == 0 && !prompt_waits;
                 let review = Close::Review {
@@ -682,7 +620,7 @@ impl Agent {
                 }
                 match self.ask_transcript(*reading, waited, now) {
                     Some(undecided) => undecided,
-                    None if self.turns.interrupted_after(*at) => Close::Idle {
+                    None if self.turns.interrupted_after(at.wall_ms) => Close::Idle {
                         label: Some("interrupted"),
                         wanting: false,
                     },
@@ -716,10 +654,7 @@ impl Agent {
     fn close_by_transcript(&self, closing: &Closing) -> Close {
         let spell = &closing.spell;
         let kept = matches!(closing.held, Some(Held::Rest));
-        let events = self.deciding(spell, closing.idle_at.boot);
-        let untouched = events.is_empty();
-        let unprompted = !events.iter().any(|t| t.what.prompt().is_some());
-        match self.turns.end_in_transcript(spell.start) {
+        match self.turns.end_in_transcript(spell.start.wall_ms) {
             TranscriptEnd::Ended { error, message } => Close::Review {
                 stop: bare_stop(error, message),
                 by_transcript: true,
@@ -728,19 +663,17 @@ impl Agent {
                 label: Some("interrupted"),
                 wanting: false,
             },
-            TranscriptEnd::Compacted if unprompted => Close::Before,
+            TranscriptEnd::Compacted => Close::Before,
             // Nothing is known to have happened while the server was down.
-            TranscriptEnd::Nothing if kept && untouched => Close::Before,
+            TranscriptEnd::Cut | TranscriptEnd::Nothing if kept => Close::Before,
             TranscriptEnd::Cut => Close::Idle {
                 label: Some("ended without Stop"),
                 wanting: true,
             },
-            TranscriptEnd::Nothing | TranscriptEnd::Prompted | TranscriptEnd::Compacted => {
-                Close::Idle {
-                    label: None,
-                    wanting: true,
-                }
-            }
+            TranscriptEnd::Nothing => Close::Idle {
+                label: None,
+                wanting: true,
+            },
         }
     }
 }

@@ -34,7 +34,7 @@ fn b01_a_subagent_outlives_the_main_stop() {
 
 #[test]
 fn b02_a_subagent_asks_around_the_main_stop() {
-    for (stop, pr) in [(1600, 1800), (1950, 1750), (1890, 1880)] {
+    for (stop, pr) in [(1600, 1800), (1600, 1400), (1950, 1800)] {
         let mut lines = [
             (stop, format!("{stop} hook stop agents=1")),
             (pr, format!("{pr} hook pr Bash \"touch s.txt\" lane=a")),
@@ -152,6 +152,28 @@ fn b04_a_background_shell_ends_by_itself() {
 
 #[test]
 fn b05_queued_prompts() {
+    // Queued by someone who types fast.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook prompt
+        4000 hook stop
+        4100 file idle
+        4140 file busy
+        6000 hook stop
+        6100 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        6100 review finished
+        7300 notify
+        ",
+    );
     // The gap is seen only by the file's new time under the same busy.
     check(
         &format!(

@@ -115,6 +115,24 @@ fn c02_compaction_inside_a_turn() {
 
 #[test]
 fn c03_compaction_cancelled() {
+    // Claude refuses: nothing to compact. The hook's process starts when all is over.
+    check(
+        &format!(
+            "{REVIEW}
+        5100 file busy
+        5170 file idle
+        5180 hook compact
+        30000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        5100 busy
+        5100 withdraw
+        5180 review finished
+        "
+        ),
+    );
     check(
         &format!(
             "{REVIEW}
