@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { drawn, enter, Lab, nameOf, picture, READABLE, row, terminal, until, violations } from "./lab.mjs";
+import { drawn, enter, holds, Lab, nameOf, picture, READABLE, row, terminal, until, violations } from "./lab.mjs";
 
 let lab;
 before(async () => (lab = await Lab.start()));
@@ -79,7 +79,9 @@ test("L02 a server that stops leaves a true picture, and the page recovers by it
 
   await lab.serve();
   await page.getByRole("alert").filter({ hasText: "Connection lost" }).waitFor({ state: "detached" });
-  await terminal(page, tab);
+  // The terminal's own socket may have come back before the page asks for a fresh one.
+  const settled = () => holds("live terminal", () => page.locator("[data-terminal][data-live=true]").isVisible(), 300);
+  await until("settled terminal", () => settled().then(() => true));
   await until("screen", async () => (await drawn(page)).includes("before-2"));
   await enter(page, "echo after-$((1+1))");
   await until("output", async () => (await drawn(page)).includes("\nafter-2"));
