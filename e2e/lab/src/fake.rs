@@ -262,17 +262,19 @@ async fn answer(
     shared.record(request);
 
     let mut plan = decision.plan;
+    if !plan.quick {
+        plan.delay += FIRST_TOKEN;
+    }
     if let Some(failure) = plan.failure {
-        if shared.fails(&session, &decision.prompt, decision.step, failure.times) {
+        let (prompt, step) = (&decision.prompt, decision.step);
+        if shared.fails(&session, prompt, step, failure.times) {
             tokio::time::sleep(plan.delay).await;
             let status =
                 StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             return error(status, &format!("lab error {}", failure.status));
         }
         plan = script::say("recovered");
-    }
-    if !plan.quick {
-        plan.delay += FIRST_TOKEN;
+        plan.delay = FIRST_TOKEN;
     }
     let message = Message {
         id: shared.id("msg"),

@@ -337,7 +337,7 @@ impl Tab<'_> {
             .into_iter()
             .rev()
             .collect();
-        let tail: String = tail.split_whitespace().collect();
+        let tail = squeeze(&tail);
         // The line may be wrapped in the box, so spaces and edges are left out of the comparison.
         self.pane
             .wait(&tail, PATIENCE, |screen| squeeze(screen).contains(&tail))?;
@@ -505,6 +505,20 @@ impl Tab<'_> {
                 .map(|line| line.item.clone())
         })?;
         found.with_context(|| format!("the item never showed {what}; it is {:?}", self.item()))
+    }
+
+    /// The badges shown after a line, in words.
+    pub fn story_since(&self, line: &Line) -> String {
+        let lines = self.lab.badges().lines(&self.id, 0);
+        let later: Vec<Line> = lines
+            .into_iter()
+            .filter(|later| later.at_ns > line.at_ns)
+            .collect();
+        let story: Vec<String> = changes(&later, Some(&line.badge()))
+            .iter()
+            .map(Line::badge)
+            .collect();
+        story.join(" ")
     }
 
     /// The agent in this tab, as the product names it.

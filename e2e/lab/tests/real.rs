@@ -353,6 +353,79 @@ fn i02_an_early_escape_is_idle() -> Result<()> {
 }
 
 #[test]
+fn q04_a_dialog_survives_stray_keys() -> Result<()> {
+    let lab = Lab::start("q04")?;
+    let mut tab = lab.tab(TabKind::Claude)?;
+    tab.ready()?;
+    tab.prompt("bash: touch a.txt ;; say finished")?;
+    let asked = tab.expect(&["needs-input(permission)"])?;
+    tab.pane.wait_for(DIALOG, PATIENCE)?;
+    for key in ["Down", "Up", "C-c", "Down", "C-c", "C-c", "C-d"] {
+        tab.press(&[key])?;
+        tab.stays(Duration::from_millis(300))?;
+    }
+    tab.stays(QUIET)?;
+    let item = tab.item().context("an item")?;
+    let asked = &asked[0].item;
+    ensure!(
+        item["episode"] == asked["episode"] && item["since_ms"] == asked["since_ms"],
+        "{item}"
+    );
+    tab.answer("Escape", DIALOG)?;
+    tab.expect(&["idle"])?;
+    tab.stays(QUIET)
+}
+
+#[test]
+fn q10_two_dialogs_in_one_turn_are_two_episodes() -> Result<()> {
+    let lab = Lab::start("q10")?;
+    let mut tab = lab.tab(TabKind::Claude)?;
+    tab.ready()?;
+    tab.prompt("bash: touch first.txt ;; bash: touch second.txt ;; say finished")?;
+    let mut episodes = Vec::new();
+    for file in ["first.txt", "second.txt"] {
+        let lines = tab.expect(&["needs-input(permission)"])?;
+        episodes.push(lines[0].item["episode"].clone());
+        tab.wait_item("its own command", |item| {
+            let text = item["detail"]["ask"]["text"].as_str();
+            text.is_some_and(|text| text.contains(file))
+        })?;
+        tab.pane.wait_for(&format!("touch {file}\n"), PATIENCE)?;
+        tab.answer("Enter", DIALOG)?;
+        tab.expect(&["busy"])?;
+    }
+    ensure!(episodes[0] != episodes[1], "{episodes:?}");
+    tab.expect(&["review(finished)"])?;
+    tab.stays(QUIET)
+}
+
+#[test]
+fn i03_i04_an_interrupted_command_is_idle_and_no_shell() -> Result<()> {
+    let lab = Lab::start("i03_i04")?;
+    let mut tab = lab.tab(TabKind::Claude)?;
+    tab.ready()?;
+    // A tool that needs no permission and runs on.
+    tab.prompt("bash: tail -f notes.txt ;; say finished")?;
+    tab.wait_item("the tool", |item| item["tool"] == "Bash")
+        .with_context(|| tab.evidence())?;
+    tab.stays(QUIET)?;
+    silent_end(&lab, &mut tab, &["Escape"], "idle")?;
+    let item = tab.item().context("an item")?;
+    ensure!(
+        item["detail"]["shells"].is_null(),
+        "no background shell: {item}"
+    );
+    tab.stays(QUIET)?;
+    // The person's own command; the Stop of an earlier turn is not used again.
+    tab.prompt("say between")?;
+    tab.expect(&["review(finished)"])?;
+    tab.prompt("!sleep 30")?;
+    tab.stays(QUIET)?;
+    silent_end(&lab, &mut tab, &["Escape"], "idle")?;
+    tab.stays(QUIET)
+}
+
+#[test]
 fn d01_an_exit_leaves_no_badge() -> Result<()> {
     let lab = Lab::start("d01")?;
     let mut tab = lab.tab(TabKind::Terminal)?;
