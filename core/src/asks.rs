@@ -146,8 +146,8 @@ impl Asks {
     }
 
     /// What the dialog asks that the file has named since `since`. `shown` stays while it is open. Else of the
-    /// requests that fit and were not passed by, the oldest near the dialog's opening or after it (Claude
-    /// shows them one after the other; an older one runs without asking); else any that fits.
+    /// requests that fit and were not passed by, the oldest near the dialog's opening or after it: Claude shows
+    /// them one after the other. An older one may run without asking, and a wrong command is worse than none.
     pub(crate) fn words(
         &self,
         waiting: &WaitingFor,
@@ -166,9 +166,7 @@ impl Asks {
         let fresh = || self.open.iter().filter(|a| !a.passed).filter(fits);
         let best = fresh()
             .find(|a| shown.is_some_and(|shown| a.is(shown)))
-            .or_else(|| fresh().find(|a| a.at.boot + ASK_SKEW >= since))
-            .or_else(|| fresh().next_back())
-            .or_else(|| self.open.iter().rev().find(fits));
+            .or_else(|| fresh().find(|a| a.at.boot + ASK_SKEW >= since));
         match best {
             Some(ask) => ask.words(),
             None => Words {
@@ -192,7 +190,7 @@ impl Asks {
 /// Asks the person something of Claude's own.
 pub(crate) const QUESTION_TOOL: &str = "AskUserQuestion";
 /// Asks to leave plan mode.
-const PLAN_TOOL: &str = "ExitPlanMode";
+pub(crate) const PLAN_TOOL: &str = "ExitPlanMode";
 
 impl OpenAsk {
     fn is(&self, name: &AskName) -> bool {

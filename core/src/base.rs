@@ -121,7 +121,11 @@ impl Verdict {
                 }
             }
             What::ToolEnded(tool) => {
-                let call = turns.started(tool).unwrap_or(tool);
+                let call = tool
+                    .use_id
+                    .as_ref()
+                    .and_then(|id| turns.call(id))
+                    .unwrap_or(tool);
                 self.asks.tool_ended(at, turn.lane.as_ref(), call);
                 if self.asks.iter().next().is_none()
                     && matches!(self.base, Base::Needs | Base::Unknown)

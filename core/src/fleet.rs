@@ -225,7 +225,7 @@ impl Fleet {
     pub fn explain(&self, agent: &AgentKey) -> Vec<Evidence> {
         self.agents
             .get(agent)
-            .map(Agent::evidence)
+            .map(|agent| self.face(agent).evidence())
             .unwrap_or_default()
     }
 
@@ -235,7 +235,7 @@ impl Fleet {
     pub fn history(&self, agent: &AgentKey) -> Vec<(Stamp, Option<Badge>)> {
         self.agents
             .get(agent)
-            .map(Agent::history)
+            .map(|agent| self.face(agent).history())
             .unwrap_or_default()
     }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::asks::{ASK_SKEW, AskName, Asks, QUESTION_TOOL, Wanted, Words, words_of};
+use crate::asks::{ASK_SKEW, AskName, Asks, PLAN_TOOL, QUESTION_TOOL, Wanted, Words, words_of};
 use crate::base::{self, Base};
 use crate::effect::Effect;
 use crate::event::Persisted;
@@ -205,6 +205,8 @@ struct Rest {
     /// Kept while a spell that may be mere compaction hides the review.
     episode: Option<Episode>,
     late: Option<Late>,
+    /// The Stop that made the review: used.
+    used: Time,
     /// Newest SessionStart that was obeyed.
     started: Time,
     /// Newest prompt whose lead is over.
@@ -224,6 +226,7 @@ impl Rest {
             spell: None,
             episode: None,
             late: None,
+            used: Time(0),
             started: Time(0),
             led: Time(0),
             by_transcript: false,
@@ -241,6 +244,8 @@ struct Dialog {
     since: Stamp,
     name: Option<AskName>,
     ask: Ask,
+    /// The file names another one since: its words are not this one's.
+    moved: bool,
 }
 
 /// From leaving idle to idle.
@@ -255,6 +260,8 @@ struct Spell {
     /// Began before this server did.
     recovered: bool,
     dialog: Option<Dialog>,
+    /// The file has shown a dialog in it.
+    asked: bool,
     /// `dialog open` that came from another dialog: the badge stays.
     kept: bool,
     /// Asked about a `dialog open` that came from busy.
@@ -269,6 +276,8 @@ struct Closing {
     /// The half second counts from here: the end, or the answer to a question that hid it.
     wait_from: Time,
     reading: Reading,
+    /// A prompt waited when the file turned idle: taking it out of the queue is no reason to be quicker.
+    queued: bool,
     /// Shown meanwhile; `None`: busy.
     held: Option<Held>,
     /// A question that stands open while the file says idle (Q15): the end waits for it.
@@ -282,6 +291,7 @@ impl Closing {
             idle_at,
             wait_from: idle_at.boot,
             reading: Reading::NotAsked,
+            queued: false,
             held,
             question: None,
         }
@@ -546,6 +556,9 @@ impl Agent {
             Phase::Closing(closing) => {
                 answer(closing.reading);
                 due.push((closing.wait_from + END_WAIT, "a late Stop may still come"));
+                if let Some(at) = self.turns.prompt_line_after(closing.idle_at) {
+                    due.push((at.boot + LEAD, "the file has not confirmed a prompt"));
+                }
             }
         }
         let rested = match &self.phase {

@@ -59,3 +59,14 @@ pub struct Stamp {
     /// Unix milliseconds; shown to people and used to order what was spooled or found after a restart.
     pub wall_ms: i64,
 }
+
+impl Stamp {
+    /// The moment `ms` milliseconds before this one.
+    #[must_use]
+    pub const fn earlier(self, ms: u32) -> Self {
+        Self {
+            boot: Time(self.boot.0.saturating_sub(ms as u64 * 1_000_000)),
+            wall_ms: self.wall_ms.saturating_sub(ms as i64),
+        }
+    }
+}

@@ -73,6 +73,15 @@ impl What {
         }
     }
 
+    /// A tool's start.
+    pub(crate) fn call(&self) -> Option<&ToolCall> {
+        if let Self::ToolStarted(tool) = self {
+            Some(tool)
+        } else {
+            None
+        }
+    }
+
     /// A tool's result.
     pub(crate) fn result(&self) -> Option<&ToolCall> {
         if let Self::ToolEnded(tool) = self {
@@ -118,6 +127,30 @@ pub(crate) struct Line {
 }
 
 impl Line {
+    /// Belongs to a spell that began at `since`: written since then by Claude's clock, and not seen before by
+    /// ours (a clock may be set).
+    fn belongs(&self, since: Stamp) -> bool {
+        self.at.wall_ms >= since.wall_ms && self.seen >= since.boot
+    }
+
+    /// A tool's start.
+    pub(crate) fn call(&self) -> Option<&ToolCall> {
+        if let TranscriptKind::ToolStarted { tool } = &self.kind {
+            Some(tool)
+        } else {
+            None
+        }
+    }
+
+    /// The id of a call whose result this is.
+    pub(crate) fn result(&self) -> Option<&Arc<str>> {
+        if let TranscriptKind::ToolEnded { use_id } = &self.kind {
+            Some(use_id)
+        } else {
+            None
+        }
+    }
+
     /// A prompt: typed by a person or not.
     pub(crate) fn prompt(&self) -> Option<bool> {
         if let TranscriptKind::Prompted { task_notification } = self.kind {
@@ -226,6 +259,13 @@ impl Turns {
             .find(|t| matches!(t.what, What::Prompted { .. }))
     }
 
+    /// The newest prompt line written after `after`: a queued prompt was taken up, which no hook tells.
+    pub(crate) fn prompt_line_after(&self, after: Stamp) -> Option<Stamp> {
+        let mut newest = self.lines.iter().rev();
+        let line = newest.find(|l| l.prompt().is_some())?;
+        (line.at.wall_ms > after.wall_ms && line.seen >= after.boot).then_some(line.at)
+    }
+
     /// The newest turn event, if it is a PreCompact stamped after `after`.
     pub(crate) fn compaction_after(&self, after: Time) -> Option<&Turn> {
         self.deciding()
@@ -248,33 +288,30 @@ impl Turns {
         open
     }
 
-    /// The call as it was started: its result may carry another input.
-    pub(crate) fn started(&self, result: &ToolCall) -> Option<&ToolCall> {
-        result.use_id.as_ref()?;
-        self.hooks.iter().rev().find_map(|t| {
-            if let What::ToolStarted(call) = &t.what
-                && call.use_id == result.use_id
-            {
-                Some(call)
-            } else {
-                None
-            }
-        })
+    /// The call with this id, as a hook or the transcript told its start.
+    pub(crate) fn call(&self, id: &Arc<str>) -> Option<&ToolCall> {
+        let hooked = self.hooks.iter().rev().filter_map(|t| t.what.call());
+        let written = self.lines.iter().rev().filter_map(Line::call);
+        hooked
+            .chain(written)
+            .find(|call| call.use_id.as_ref() == Some(id))
     }
 
-    /// A hook has told this call's result.
+    /// A hook or the transcript has told this call's result.
     pub(crate) fn ended(&self, call: &ToolCall) -> bool {
-        call.use_id.is_some()
-            && self
-                .deciding()
-                .filter_map(|t| t.what.result())
-                .any(|ended| ended.use_id == call.use_id)
+        let Some(id) = &call.use_id else { return false };
+        let hooked = self.deciding().filter_map(|t| t.what.result());
+        let written = self.lines.iter().filter_map(Line::result);
+        hooked
+            .filter_map(|ended| ended.use_id.as_ref())
+            .chain(written)
+            .any(|ended| ended == id)
     }
 
-    /// Tools of the transcript written at `since_ms` or later that have no result line yet, oldest first.
-    pub(crate) fn open_lines(&self, since_ms: i64) -> Vec<&ToolCall> {
+    /// Tools of the transcript written at `since` or later that have no result line yet, oldest first.
+    pub(crate) fn open_lines(&self, since: Stamp) -> Vec<&ToolCall> {
         let mut open: Vec<&ToolCall> = Vec::new();
-        for line in self.lines.iter().filter(|l| l.at.wall_ms >= since_ms) {
+        for line in self.lines.iter().filter(|l| l.belongs(since)) {
             match &line.kind {
                 TranscriptKind::ToolStarted { tool } => open.push(tool),
                 TranscriptKind::ToolEnded { use_id } => {
@@ -295,12 +332,13 @@ impl Turns {
         open
     }
 
-    /// How the transcript says that the spell since `since_ms` ended.
-    pub(crate) fn end_in_transcript(&self, since_ms: i64) -> TranscriptEnd {
+    /// How the transcript says that the spell since `since` ended.
+    pub(crate) fn end_in_transcript(&self, since: Stamp) -> TranscriptEnd {
         let mut boundary = false;
         let mut worked = false;
+        let mut prompted = false;
         for line in self.lines.iter().rev() {
-            if line.at.wall_ms < since_ms {
+            if !line.belongs(since) {
                 continue;
             }
             match &line.kind {
@@ -326,7 +364,10 @@ impl Turns {
                 }
                 TranscriptKind::CompactBoundary => boundary = true,
                 // What stands before a prompt ended an earlier turn.
-                TranscriptKind::Prompted { .. } => break,
+                TranscriptKind::Prompted { .. } => {
+                    prompted = true;
+                    break;
+                }
                 TranscriptKind::Enqueued
                 | TranscriptKind::Dequeued
                 | TranscriptKind::ContinuedIn { .. }
@@ -336,6 +377,8 @@ impl Turns {
         }
         if worked {
             TranscriptEnd::Cut
+        } else if prompted {
+            TranscriptEnd::Prompted
         } else if boundary {
             TranscriptEnd::Compacted
         } else {
@@ -343,12 +386,19 @@ impl Turns {
         }
     }
 
-    /// The newest interrupt line was written after `after_ms`, and no end marker after it.
-    pub(crate) fn interrupted_after(&self, after_ms: i64) -> bool {
-        matches!(
-            self.end_in_transcript(after_ms.saturating_add(1)),
-            TranscriptEnd::Interrupted
-        )
+    /// The newest interrupt line was written after `after`, and no end marker after it.
+    pub(crate) fn interrupted_after(&self, after: Stamp) -> bool {
+        let next = Stamp {
+            boot: after.boot,
+            wall_ms: after.wall_ms.saturating_add(1),
+        };
+        self.end_in_transcript(next) == TranscriptEnd::Interrupted
+    }
+
+    /// When the newest Stop of the main lane was stamped.
+    pub(crate) fn newest_stop(&self) -> Time {
+        let stop = self.deciding().rfind(|t| t.what.stop().is_some());
+        stop.map_or(Time(0), |t| t.at.boot)
     }
 }
 
@@ -366,6 +416,8 @@ pub(crate) enum TranscriptEnd {
     Compacted,
     /// Tools, and then nothing that ends the turn.
     Cut,
+    /// A prompt, and nothing after it.
+    Prompted,
     /// No word about this spell.
     Nothing,
 }

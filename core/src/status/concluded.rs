@@ -103,6 +103,7 @@ impl Agent {
                     tool: None,
                     options: Vec::new(),
                 },
+                moved: false,
             });
         }
     }
@@ -166,6 +167,9 @@ impl Agent {
         if self.late_end(ctx, now, rest) {
             return true;
         }
+        if self.found_recovering && ctx.recovered == Some(now.boot) {
+            self.ended_while_down(rest);
+        }
         self.fill_in(rest);
 
         // The lead of a prompt that the file never confirmed is over: its Stop may still come.
@@ -187,6 +191,22 @@ impl Agent {
         }
         self.hidden_question(ctx, now, rest, status_since);
         false
+    }
+
+    /// It was started and ended a turn while the server was down, and only the spool tells of it.
+    fn ended_while_down(&mut self, rest: &mut Rest) {
+        let untold = rest.ended == Time(0) && rest.spell.is_none();
+        let newest = self.turns.deciding().next_back();
+        if let Some(stop) = newest.and_then(|t| t.what.stop()).filter(|_| untold) {
+            self.serial += 1;
+            rest.badge = RestBadge::Review {
+                serial: self.serial,
+                stop: stop.clone(),
+                silent: true,
+            };
+            rest.recovered = true;
+            rest.used = self.turns.newest_stop();
+        }
     }
 
     /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).
@@ -211,7 +231,7 @@ impl Agent {
         }
         let (stop, by_transcript) = match newest.map(|t| &t.what) {
             Some(What::Stopped(stop)) => (stop.clone(), false),
-            Some(_) | None => match self.turns.end_in_transcript(late.start.wall_ms) {
+            Some(_) | None => match self.turns.end_in_transcript(late.start) {
                 TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
                 TranscriptEnd::Interrupted => {
                     rest.late = None;
@@ -220,7 +240,10 @@ impl Agent {
                     };
                     return true;
                 }
-                TranscriptEnd::Compacted | TranscriptEnd::Cut | TranscriptEnd::Nothing => {
+                TranscriptEnd::Compacted
+                | TranscriptEnd::Cut
+                | TranscriptEnd::Nothing
+                | TranscriptEnd::Prompted => {
                     if late.next_read().is_some_and(|at| now.boot >= at) {
                         late.reads += 1;
                         rest.late = Some(late);
@@ -241,6 +264,7 @@ impl Agent {
         rest.spell = Some(late.start);
         rest.since = now;
         rest.by_transcript = by_transcript;
+        rest.used = self.turns.newest_stop();
         true
     }
 
@@ -270,6 +294,7 @@ impl Agent {
                 ..stop.clone()
             };
             rest.by_transcript = false;
+            rest.used = self.turns.newest_stop();
         }
     }
 
@@ -292,7 +317,7 @@ impl Agent {
         let newer_prompt = self.turns.prompt_after(at.boot).is_some();
         let open_in_transcript = self
             .turns
-            .open_lines(at.wall_ms.saturating_sub(5_000))
+            .open_lines(at.earlier(5_000))
             .iter()
             .any(|t| &*t.name == QUESTION_TOOL);
         let mut question = match rest.question.take() {
@@ -321,6 +346,7 @@ impl Agent {
                     since: at,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
+                    moved: false,
                 });
             }
         }
@@ -393,7 +419,7 @@ impl Agent {
         !events.is_empty()
             && events.iter().all(|t| t.compacts())
             && matches!(
-                self.turns.end_in_transcript(spell.start.wall_ms),
+                self.turns.end_in_transcript(spell.start),
                 TranscriptEnd::Nothing | TranscriptEnd::Compacted | TranscriptEnd::Interrupted
             )
     }
@@ -418,7 +444,7 @@ impl Agent {
         let ended = !tool_open
             && (answered || !hooked)
             && matches!(
-                self.turns.end_in_transcript(spell.start.wall_ms),
+                self.turns.end_in_transcript(spell.start),
                 TranscriptEnd::Ended { .. }
             );
         if stopped || ended {
@@ -429,7 +455,7 @@ impl Agent {
             }
             return (Phase::Closing(Box::new(closing)), true);
         }
-        if !tool_open && now.boot >= status.since.boot + END_WAIT {
+        if now.boot >= status.since.boot + END_WAIT {
             let mut menu = spell.menu;
             self.read(ctx, now, &mut menu);
             spell.menu = menu;
@@ -445,13 +471,14 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        // Its PreToolUse may be late or lost: then the transcript has the call, and no result either.
-        matches!(spell.menu, Reading::Answered { ok: true })
-            && self
-                .turns
-                .open_lines(spell.start.wall_ms)
-                .iter()
-                .any(|call| !self.turns.ended(call))
+        matches!(spell.menu, Reading::Answered { ok: true }) && self.tool_stands_open(spell)
+    }
+
+    /// A tool of the spell has no result. Its PreToolUse may be late or lost: then the transcript has the call.
+    fn tool_stands_open(&self, spell: &Spell) -> bool {
+        let mut written = self.turns.open_lines(spell.start).into_iter();
+        !self.turns.open_tools(spell.start.boot).is_empty()
+            || written.any(|call| !self.turns.ended(call))
     }
 
     fn conclude_closing(
@@ -464,7 +491,23 @@ impl Agent {
         if answered {
             return (Phase::Closing(closing), true);
         }
-        let close = self.close(&closing, now);
+        closing.queued |= self.turns.prompt_queued();
+        if self.turns.prompt_after(closing.idle_at.boot).is_some()
+            && matches!(closing.held, Some(Held::Dialog(_)))
+        {
+            // A prompt came after: the dialog is history, whatever becomes of that prompt.
+            closing.held = None;
+        }
+        if self.dialog_found(&closing) {
+            let mut spell = closing.spell;
+            spell.menu = closing.reading;
+            return (Phase::Working(spell), true);
+        }
+        let mut close = self.close(&closing, now);
+        if closing.spell.recovered && ctx.recovered.is_none() && !matches!(close, Close::Read) {
+            // What was spooled while the server was down may not all have been heard.
+            close = Close::Wait;
+        }
         let silent = !(closing.spell.typed || self.typed(&closing.spell, closing.idle_at.boot));
         let Closing { spell, idle_at, .. } = &mut *closing;
         let mut rest = Rest {
@@ -504,6 +547,7 @@ impl Agent {
                     silent,
                 };
                 rest.by_transcript = by_transcript;
+                rest.used = self.turns.newest_stop();
             }
             Close::Idle { label, wanting } => {
                 rest.badge = RestBadge::Idle {
@@ -526,9 +570,23 @@ impl Agent {
         (Phase::Resting(rest), true)
     }
 
+    /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's.
+    fn dialog_found(&self, closing: &Closing) -> bool {
+        closing.spell.recovered
+            && self
+                .status
+                .as_ref()
+                .is_some_and(|s| s.kind() == StatusKind::Menu)
+            && matches!(closing.reading, Reading::Answered { ok: true })
+            && self.tool_stands_open(&closing.spell)
+    }
+
     /// Q15 where the file turned idle as the question opened: shows it, or says that it is answered.
     fn question_over(&mut self, ctx: &mut Ctx, now: Stamp, closing: &mut Closing) -> bool {
-        if closing.held.is_some() || !matches!(closing.reading, Reading::Answered { ok: true }) {
+        if closing.spell.asked
+            || closing.held.is_some()
+            || !matches!(closing.reading, Reading::Answered { ok: true })
+        {
             return false;
         }
         let start = closing.spell.start;
@@ -545,7 +603,7 @@ impl Agent {
             .filter(|(at, _)| self.turns.prompt_after(at.boot).is_none())
             .filter(|_| {
                 self.turns
-                    .open_lines(start.wall_ms)
+                    .open_lines(start)
                     .iter()
                     .any(|t| &*t.name == QUESTION_TOOL)
             });
@@ -557,6 +615,7 @@ impl Agent {
                     since: at,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
+                    moved: false,
                 });
                 false
             }
@@ -590,6 +649,13 @@ impl Agent {
         {
             return Close::Wait;
         }
+        if self
+            .turns
+            .prompt_line_after(*idle_at)
+            .is_some_and(|at| now.boot < at.boot + LEAD)
+        {
+            return Close::Wait;
+        }
         if self.mere_compaction(spell, idle_at.boot) {
             return Close::Before;
         }
@@ -606,7 +672,7 @@ impl Agent {
                     all.filter(|t| matches!(t.what, What::Prompted { .. }))
                 };
                 // A second prompt can only have been queued, however soon it came.
-                let prompt_waits = self.turns.prompt_queued()
+                let prompt_waits = closing.queued
                     || prompts().count() > 1
                     || prompts().any(|t| t.at.boot > spell.start.boot + SPELL_SKEW);
                 let sure =
@@ -620,7 +686,7 @@ impl Agent {
                 }
                 match self.ask_transcript(*reading, waited, now) {
                     Some(undecided) => undecided,
-                    None if self.turns.interrupted_after(at.wall_ms) => Close::Idle {
+                    None if self.turns.interrupted_after(*at) => Close::Idle {
                         label: Some("interrupted"),
                         wanting: false,
                     },
@@ -654,7 +720,10 @@ impl Agent {
     fn close_by_transcript(&self, closing: &Closing) -> Close {
         let spell = &closing.spell;
         let kept = matches!(closing.held, Some(Held::Rest));
-        match self.turns.end_in_transcript(spell.start.wall_ms) {
+        let events = self.deciding(spell, closing.idle_at.boot);
+        let untouched = events.is_empty();
+        let unprompted = !events.iter().any(|t| t.what.prompt().is_some());
+        match self.turns.end_in_transcript(spell.start) {
             TranscriptEnd::Ended { error, message } => Close::Review {
                 stop: bare_stop(error, message),
                 by_transcript: true,
@@ -663,17 +732,19 @@ impl Agent {
                 label: Some("interrupted"),
                 wanting: false,
             },
-            TranscriptEnd::Compacted => Close::Before,
+            TranscriptEnd::Compacted if unprompted => Close::Before,
             // Nothing is known to have happened while the server was down.
-            TranscriptEnd::Cut | TranscriptEnd::Nothing if kept => Close::Before,
+            TranscriptEnd::Nothing if kept && untouched => Close::Before,
             TranscriptEnd::Cut => Close::Idle {
                 label: Some("ended without Stop"),
                 wanting: true,
             },
-            TranscriptEnd::Nothing => Close::Idle {
-                label: None,
-                wanting: true,
-            },
+            TranscriptEnd::Nothing | TranscriptEnd::Prompted | TranscriptEnd::Compacted => {
+                Close::Idle {
+                    label: None,
+                    wanting: true,
+                }
+            }
         }
     }
 }

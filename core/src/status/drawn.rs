@@ -61,6 +61,7 @@ impl Agent {
                         since,
                         name: None,
                         ask,
+                        moved: false,
                     }
                 }
                 (words, _) => {
@@ -86,11 +87,21 @@ impl Agent {
                     since,
                     name: words.name.clone(),
                     ask: words.into_ask(ctx.ask()),
+                    moved: false,
                 }
+            }
+            Some(mut dialog) if dialog.moved => {
+                dialog.moved = false;
+                dialog.name.clone_from(&words.name);
+                dialog.ask = words.into_ask(ctx.ask());
+                dialog
             }
             // Its request has its result, or is not here yet: what was known stays on the card.
             Some(dialog)
-                if words.name.is_none() && (dialog.name.is_some() || words.text.is_none()) =>
+                if words.name.is_none()
+                    && (dialog.name.is_some()
+                        || words.text.is_none()
+                        || dialog.ask.text.is_some()) =>
             {
                 dialog
             }
@@ -112,16 +123,17 @@ impl Agent {
         if words.name.is_some() {
             return words;
         }
-        // No request was heard: the one tool that has no result is what is asked.
+        // No request was heard: a question's or a plan's open call says the same.
         let mut open = self.turns.open_tools(spell.start.boot);
         if open.is_empty() {
-            open = self
-                .turns
-                .open_lines(spell.start.wall_ms.saturating_sub(500));
+            open = self.turns.open_lines(spell.start.earlier(500));
         }
-        if waiting == WaitingFor::Input {
-            open.retain(|t| &*t.name == QUESTION_TOOL);
-        }
+        // Only one question or plan can be open; another tool may run beside the one that is asked about.
+        open.retain(|t| match &waiting {
+            WaitingFor::Input => &*t.name == QUESTION_TOOL,
+            WaitingFor::Permission => &*t.name == PLAN_TOOL,
+            WaitingFor::DialogOpen | WaitingFor::Other(_) => false,
+        });
         match (&waiting, open.as_slice()) {
             (WaitingFor::Input | WaitingFor::Permission, [tool]) => words_of(tool),
             (
@@ -138,7 +150,7 @@ impl Agent {
     fn menu_words(&self, spell: &Spell) -> Words {
         let mut open = self.turns.open_tools(spell.start.boot);
         if open.is_empty() {
-            open = self.turns.open_lines(spell.start.wall_ms);
+            open = self.turns.open_lines(spell.start);
         }
         let tool = open.last();
         Words {
@@ -174,12 +186,12 @@ impl Agent {
             .last()
             .copied()
             .or_else(|| {
-                let since_ms = spell.map_or(i64::MAX, |s| s.start.wall_ms);
+                let from = spell.map_or(self.found, |s| s.start);
                 let hooked = self.turns.deciding().any(|t| t.at.boot >= since);
                 if hooked {
                     None
                 } else {
-                    self.turns.open_lines(since_ms).last().copied()
+                    self.turns.open_lines(from).last().copied()
                 }
             })
             .map(|t| (t.name.clone(), t.arg.clone()));

@@ -162,9 +162,9 @@ impl Agent {
             Phase::Unreported => self.first_status(ctx, &new),
             Phase::Resting(rest) => match kind {
                 StatusKind::Menu => Phase::Resting(rest),
-                StatusKind::Quiet => self.resting_anew(rest, &new, old.as_ref(), anew),
+                StatusKind::Quiet => self.resting_anew(rest, &new, old.as_ref()),
                 StatusKind::Busy | StatusKind::Dialog => {
-                    let from = self.spell_from(&new, old.as_ref());
+                    let from = self.spell_from(&new, old.as_ref()).max(rest.ended);
                     Phase::Working(self.spell(new.since, from, rest))
                 }
             },
@@ -192,7 +192,11 @@ impl Agent {
                 StatusKind::Dialog => {
                     if anew || old.as_ref().is_some_and(|o| o.kind() == StatusKind::Menu) {
                         spell.dialog = None;
+                    } else if let Some(dialog) = &mut spell.dialog {
+                        // Another one has come to the front.
+                        dialog.moved = true;
                     }
+                    spell.asked = true;
                     spell.kept = false;
                     Phase::Working(spell)
                 }
@@ -210,11 +214,12 @@ impl Agent {
             Phase::Closing(mut closing) => match kind {
                 StatusKind::Menu => Phase::Closing(closing),
                 StatusKind::Quiet => {
-                    if anew {
-                        // Busy and idle again, unseen.
-                        let idle_at = closing.idle_at;
+                    // Written anew: only a prompt tells that it was busy in between, unseen.
+                    let idle_at = closing.idle_at;
+                    let prompted = self.turns.prompt_after(idle_at.boot);
+                    if anew && prompted.is_some_and(|t| t.at.boot <= new.since.boot) {
                         let spell = self.next_spell(closing.spell, idle_at, idle_at);
-                        *closing = Closing::new(spell, new.since, closing.held);
+                        *closing = Closing::new(spell, new.since, None);
                     }
                     Phase::Closing(closing)
                 }
@@ -297,6 +302,7 @@ impl Agent {
                         since: persisted.since,
                         name: None,
                         ask: ask.clone(),
+                        moved: false,
                     });
                     spell.before.episode = persisted.episode.map(|id| Episode {
                         id,
@@ -316,13 +322,18 @@ impl Agent {
                 Phase::Working(spell)
             }
             StatusKind::Quiet | StatusKind::Menu => {
-                let unchanged = new.since.wall_ms <= persisted.since.wall_ms;
+                // The wall clock may have been set meanwhile; the boot clock of a living process is the same.
+                let unchanged = new.since.wall_ms == persisted.since.wall_ms
+                    || new.since.boot <= persisted.since.boot;
                 if !worked && unchanged {
                     return Phase::Resting(rest);
                 }
-                if worked && new.kind() == StatusKind::Menu {
+                if let (Some(dialog), true) = (&base_dialog, unchanged) {
+                    // The dialog that was shown still stands, behind `dialog open`.
                     let mut spell = self.spell(persisted.since, persisted.since.boot, rest);
                     spell.recovered = true;
+                    spell.kept = true;
+                    spell.dialog = Some(dialog.clone());
                     return Phase::Working(spell);
                 }
                 let start = Stamp {
@@ -341,22 +352,16 @@ impl Agent {
         }
     }
 
-    /// Idle again, or idle anew. A turn so short that its busy was never seen has left its hooks.
-    fn resting_anew(
-        &mut self,
-        rest: Rest,
-        new: &Status,
-        old: Option<&Status>,
-        anew: bool,
-    ) -> Phase {
-        let Some(old) = old.filter(|_| anew) else {
+    /// Idle anew, or shell after idle. A turn so short that its busy was never seen has left its hooks.
+    fn resting_anew(&mut self, rest: Rest, new: &Status, old: Option<&Status>) -> Phase {
+        let Some(old) = old.filter(|o| o.kind() == StatusKind::Quiet) else {
             return Phase::Resting(rest);
         };
         let first = self
             .turns
             .deciding()
             .find(|t| {
-                t.at.boot > old.since.boot.max(rest.ended)
+                t.at.boot > old.since.boot.max(rest.ended).max(rest.used)
                     && t.at.boot <= new.since.boot
                     && matches!(
                         t.what,
@@ -396,6 +401,10 @@ impl Agent {
             typed: false,
             recovered: false,
             dialog: None,
+            asked: self
+                .status
+                .as_ref()
+                .is_some_and(|s| s.kind() == StatusKind::Dialog),
             kept: false,
             menu: Reading::NotAsked,
         }
@@ -438,6 +447,10 @@ impl Agent {
             typed,
             recovered: false,
             dialog: None,
+            asked: self
+                .status
+                .as_ref()
+                .is_some_and(|s| s.kind() == StatusKind::Dialog),
             kept: false,
             menu: Reading::NotAsked,
         }
@@ -476,6 +489,15 @@ impl Agent {
                 | TranscriptKind::Dequeued
                 | TranscriptKind::CompactBoundary
                 | TranscriptKind::ContinuedIn { .. } => {}
+            }
+            if let TranscriptKind::ToolEnded { use_id } = &fact.kind
+                && let Some(call) = self.turns.call(use_id)
+            {
+                // Its hook may be late or lost: the request is answered all the same.
+                self.asks.tool_ended(at, None, call);
+            }
+            if let TranscriptKind::Interrupted = &fact.kind {
+                self.asks.forget_main(at.boot);
             }
             self.turns.read(Line {
                 at,
@@ -657,7 +679,11 @@ impl Agent {
             What::Asked(tool) => self.open_ask(turn, Wanted::Tool(tool.clone())),
             What::FormAsked(message) => self.open_ask(turn, Wanted::Form(message.clone())),
             What::ToolEnded(tool) => {
-                let call = self.turns.started(tool).unwrap_or(tool);
+                let call = tool
+                    .use_id
+                    .as_ref()
+                    .and_then(|id| self.turns.call(id))
+                    .unwrap_or(tool);
                 self.asks.tool_ended(turn.at, turn.lane.as_ref(), call);
             }
             What::FormAnswered => self.asks.form_answered(turn.at),

@@ -38,7 +38,7 @@ fn h02_stored_busy() {
         ",
         "
         100000 unknown
-        100020 review finished
+        101000 review finished
         ",
     );
     // By a spooled Stop.
@@ -53,7 +53,23 @@ fn h02_stored_busy() {
         ",
         "
         100000 unknown
-        100020 review finished
+        101000 review finished
+        ",
+    );
+    // It was started while the server was down, and only the spool tells of its turn.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100010 file idle since=60050
+        100020 hook@55000 start startup
+        100030 hook@60000 stop
+        101000 recovered
+        120000 end
+        ",
+        "
+        100010 idle
+        101000 review finished
         ",
     );
     // (b) The process died.
@@ -77,7 +93,7 @@ fn h02_stored_busy() {
         ",
         "
         100000 unknown
-        100020 idle (interrupted)
+        101000 idle (interrupted)
         ",
     );
 }
@@ -115,8 +131,8 @@ fn h03_the_person_played_on() {
         ),
         "
         100000 needs-input permission \"touch old.txt\"
-        100010 idle (interrupted)
-        100010 withdraw
+        101000 idle (interrupted)
+        101000 withdraw
         ",
     );
     // It still stands: the same ask, the same episode, nobody is called again.
@@ -223,7 +239,7 @@ fn h04_nothing_happened_while_down() {
         ",
         "
         100000 idle
-        100010 review finished
+        101000 review finished
         ",
     );
 }

@@ -239,6 +239,48 @@ fn p07_commands_known_and_unknown() {
 }
 
 #[test]
+fn p07_a_file_written_anew_uses_no_stop_twice() {
+    // The Stop came late, or was told by the transcript first: the review is that one's already.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 file idle
+        2100 tx end
+        4000 hook@2007 stop
+        9000 file idle since=9000
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2500 review finished
+        3700 notify
+        ",
+    );
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 file idle
+        2007 hook stopfail rate_limit
+        9000 file idle since=9000
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2007 review failed(rate_limit)
+        3207 notify
+        ",
+    );
+}
+
+#[test]
 fn p08_bang_command_with_an_answer() {
     check(
         &format!(

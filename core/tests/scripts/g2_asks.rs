@@ -649,6 +649,76 @@ fn q12_a_request_that_was_allowed_does_not_lend_its_words() {
 }
 
 #[test]
+fn q12_no_words_rather_than_wrong_ones() {
+    // Refused with a comment while the file's busy went unread: the next dialog has its own words or none.
+    check(
+        &format!(
+            "{ASKED}
+        3000 tx result id=1
+        3100 file permission since=3090
+        3180 hook pr Bash \"touch b.txt\"
+        4000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        3100 needs-input permission
+        3100 withdraw
+        3180 needs-input permission \"touch b.txt\"
+        "
+        ),
+    );
+    // A question is answered and a subagent's dialog moves to the front; its request is lost.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1480 hook pr AskUserQuestion \"Which colour?\"
+        1500 file input
+        3000 file permission
+        4000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input question \"Which colour?\"
+        2700 notify
+        3000 needs-input permission
+        3000 update
+        ",
+    );
+}
+
+#[test]
+fn q16_a_result_that_only_the_transcript_tells() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook pre Bash id=1 x
+        1310 tx tool Bash id=1 x
+        3000 tx result id=1
+        3200 file menu
+        3290 tx end
+        9000 hook@3000 post Bash id=1 x
+        9100 hook@3150 stop
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        3700 review finished
+        4900 notify
+        ",
+    );
+}
+
+#[test]
 fn q13_notifications_decide_nothing() {
     let notes = |from: u64| -> String {
         [

@@ -34,7 +34,7 @@ fn b01_a_subagent_outlives_the_main_stop() {
 
 #[test]
 fn b02_a_subagent_asks_around_the_main_stop() {
-    for (stop, pr) in [(1600, 1800), (1600, 1400), (1950, 1800)] {
+    for (stop, pr) in [(1600, 1800), (1950, 1750), (1890, 1880)] {
         let mut lines = [
             (stop, format!("{stop} hook stop agents=1")),
             (pr, format!("{pr} hook pr Bash \"touch s.txt\" lane=a")),
