@@ -22,6 +22,9 @@ pub enum Event {
     KeyFileSeen { agent: AgentKey },
     /// The process used no CPU in the second before `now` (asked for by [`crate::Effect::WatchCpu`]).
     ProcessQuiet { agent: AgentKey, quiet: bool },
+    /// The safety net looked for it and found no such process. Means something only to an agent that has been
+    /// busy for [`crate::net::STUCK_AFTER`]: its witness has lost it.
+    ProcessMissed { agent: AgentKey },
 
     // Claude's own status file.
     /// A whole reading. `at`: the file's mtime.

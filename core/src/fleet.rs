@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::effect::Effect;
 use crate::event::{Event, PaneFacts, Persisted, TabFacts, WorkspaceFacts};
 use crate::ids::{AgentKey, EpisodeId, HookId, HostId, PaneKey};
+use crate::net;
 use crate::status::{Agent, Ctx};
 use crate::time::{Stamp, Time};
 use crate::view::{Badge, Evidence, Item, Presence, WorkspaceView};
@@ -132,6 +133,15 @@ impl Fleet {
                 let agent = agent.clone();
                 self.with(now, &agent, event, |a, _, _| a.on_quiet(quiet));
             }
+            Event::ProcessMissed { agent } => {
+                let stuck = self
+                    .agents
+                    .get(&agent)
+                    .is_some_and(|a| net::stuck(a.badge(), a.since(), now.boot));
+                if stuck {
+                    self.died(now, agent);
+                }
+            }
             Event::FileRead { ref agent, .. } => {
                 let agent = agent.clone();
                 self.with(now, &agent, event, |a, ctx, event| {
@@ -218,6 +228,17 @@ impl Fleet {
             .filter_map(Agent::deadline)
             .chain(handovers)
             .min()
+    }
+
+    /// Whose process the safety net should look for ([`Event::ProcessMissed`]): those busy for so long that
+    /// a witness may have lost them.
+    #[must_use]
+    pub fn long_busy(&self, now: Time) -> Vec<AgentKey> {
+        self.agents
+            .values()
+            .filter(|a| net::stuck(a.badge(), a.since(), now))
+            .map(|a| a.key.clone())
+            .collect()
     }
 
     /// The evidence about one agent, newest first; bounded.
@@ -308,6 +329,7 @@ impl Fleet {
                 | Event::TranscriptGrew { agent, .. } => self.agents.contains_key(agent),
                 Event::ProcessFound { .. }
                 | Event::ProcessDied { .. }
+                | Event::ProcessMissed { .. }
                 | Event::FileUnreadable { .. }
                 | Event::TranscriptRead { .. }
                 | Event::Seen { .. }
@@ -329,6 +351,7 @@ impl Fleet {
                 | Event::ProcessStopped { .. }
                 | Event::KeyFileSeen { .. }
                 | Event::ProcessQuiet { .. }
+                | Event::ProcessMissed { .. }
                 | Event::FileRead { .. }
                 | Event::FileRemoved { .. }
                 | Event::FileUnreadable { .. }
@@ -694,6 +717,7 @@ impl Fleet {
                 tab: None,
                 workspace: None,
                 agent: None,
+                pane: None,
                 conversation: None,
                 cwd: None,
                 badge: None,
@@ -759,6 +783,7 @@ impl Fleet {
             tab: None,
             workspace: None,
             agent: Some(agent.key.clone()),
+            pane: agent.process.pane.clone(),
             conversation: face
                 .conversation
                 .clone()

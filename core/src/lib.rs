@@ -14,6 +14,7 @@ pub mod effect;
 pub mod view;
 
 pub mod fleet;
+pub mod net;
 
 mod status;
 

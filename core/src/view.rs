@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::ids::{AgentKey, ConversationId, EpisodeId, HostId, TabId, WorkspaceId};
+use crate::ids::{AgentKey, ConversationId, EpisodeId, HostId, PaneKey, TabId, WorkspaceId};
 use crate::time::Stamp;
 
 /// The state shown next to a session. Details live inside a state and die with it; there is no sixth.
@@ -107,6 +107,8 @@ pub struct Item {
     pub workspace: Option<WorkspaceId>,
     /// The agent.
     pub agent: Option<AgentKey>,
+    /// The pane that the agent runs in, of whatever tmux server.
+    pub pane: Option<PaneKey>,
     /// Its conversation.
     pub conversation: Option<ConversationId>,
     /// Its directory now.

@@ -8,7 +8,8 @@ use crate::time::Stamp;
 /// What a process is found to be when it is first seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// The pane whose process tree it belongs to, if any of the tmux servers we watch owns it.
+    /// The pane whose process tree it belongs to; on a tmux server of the person's own, as its environment
+    /// and its ancestors say.
     pub pane: Option<PaneKey>,
     /// The nearest ancestor that is itself an agent: a nested `claude` never moves its parent.
     pub parent_agent: Option<AgentKey>,

@@ -326,6 +326,7 @@ enum Act {
     Stopped(bool),
     Key,
     Quiet(bool),
+    Missed,
     File(SessionFile, u64),
     Removed,
     Torn,
@@ -347,6 +348,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => any::<bool>().prop_map(Act::Quiet),
         20 => file().prop_map(|(file, age)| Act::File(file, age)),
         1 => Just(Act::Removed),
+        1 => Just(Act::Missed),
         1 => Just(Act::Torn),
         20 => (hook_kind(), 0..1_500_u64, prop::bool::weighted(0.8), prop::bool::weighted(0.2))
             .prop_map(|(kind, age, named, lane)| Act::Hook(kind, age, named, lane)),
@@ -380,6 +382,7 @@ fn event(act: Act, who: u32, now: u64, number: usize, world: &Checked) -> Event 
         Act::Stopped(stopped) => Event::ProcessStopped { agent, stopped },
         Act::Key => Event::KeyFileSeen { agent },
         Act::Quiet(quiet) => Event::ProcessQuiet { agent, quiet },
+        Act::Missed => Event::ProcessMissed { agent },
         Act::File(mut file, age) => {
             if file.status.is_some() {
                 file.status_since = Some(at(now.saturating_sub(age)));

@@ -37,6 +37,15 @@ pub struct Snapshot {
     pub notices: Vec<String>,
 }
 
+/// What is shown beside a badge and never decides one: found by the safety net, a level as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Listening TCP ports by row.
+    pub ports: BTreeMap<String, Vec<u16>>,
+    /// Git branches by directory; `None`: it is in no repository.
+    pub branches: BTreeMap<String, Option<String>>,
+}
+
 /// What the hub needs to start.
 #[derive(Debug)]
 pub struct Config {
@@ -92,6 +101,8 @@ enum Message {
     Event(Event),
     Degraded(Degraded, Option<String>),
     Explain(String, oneshot::Sender<Option<Explained>>),
+    LongBusy(oneshot::Sender<Vec<AgentKey>>),
+    Beside(Beside),
     Stop,
 }
 
@@ -135,6 +146,18 @@ impl Handle {
         explained.await.map_err(|_| Stopped)
     }
 
+    /// Whose process the safety net should look for.
+    pub async fn long_busy(&self) -> Result<Vec<AgentKey>, Stopped> {
+        let (answer, answered) = oneshot::channel();
+        self.message(Message::LongBusy(answer)).await?;
+        answered.await.map_err(|_| Stopped)
+    }
+
+    /// Shows this beside the badges from now on, in place of what was shown before.
+    pub async fn beside(&self, beside: Beside) -> Result<(), Stopped> {
+        self.message(Message::Beside(beside)).await
+    }
+
     /// Ends the hub's task, after everything that was sent before. All witnesses end with it.
     pub async fn stop(&self) {
         // An error means that it has ended already.
@@ -166,6 +189,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
     let (publish, snapshots) = watch::channel(Arc::new(Snapshot::default()));
     let (processes, process_task) = Processes::new(config.host.clone(), config.home.clone());
     let restored = restore(&config.restored);
+    let (round, rounds) = watch::channel(0);
     let handle = Handle {
         inbox,
         snapshots,
@@ -173,6 +197,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         witnesses: Witnesses {
             processes: processes.clone(),
             tmux: config.tmux,
+            rounds,
         },
     };
     let hub = Hub {
@@ -183,6 +208,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         processes,
         publish,
         degraded: BTreeMap::new(),
+        beside: Beside::default(),
         overdue: None,
     };
     let agents = restored.iter().map(|(agent, _)| agent.clone()).collect();
@@ -193,6 +219,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
             claude_dirs: config.claude_dirs,
             restored: agents,
             processes: process_task,
+            round,
         },
     );
     let task = task::spawn("hub", hub.run(messages, restored));
@@ -224,6 +251,7 @@ struct Hub {
     transcripts: Transcripts,
     publish: watch::Sender<Arc<Snapshot>>,
     degraded: BTreeMap<Degraded, String>,
+    beside: Beside,
     /// The deadline that was still there after it had been told that it passed.
     overdue: Option<Time>,
 }
@@ -259,6 +287,11 @@ impl Hub {
                         task::answer(answer, self.explain(&item));
                         continue;
                     }
+                    Some(Message::LongBusy(answer)) => {
+                        task::answer(answer, self.fleet.long_busy(clock::boot()));
+                        continue;
+                    }
+                    Some(Message::Beside(beside)) => self.beside = beside,
                     Some(Message::Stop) | None => break,
                 },
                 () = clock::reached(timer.unwrap_or_default()), if timer.is_some() => self.deadline().await,
@@ -409,7 +442,14 @@ impl Hub {
     }
 
     fn publish(&self) {
-        let items: Vec<Item> = self.fleet.items().iter().map(Item::from).collect();
+        let mut items: Vec<Item> = self.fleet.items().iter().map(Item::from).collect();
+        for item in &mut items {
+            let ports = self.beside.ports.get(&item.id);
+            item.ports = ports.cloned().unwrap_or_default();
+            let dir = item.cwd.as_ref();
+            let branch = dir.and_then(|dir| self.beside.branches.get(dir));
+            item.branch = branch.cloned().flatten();
+        }
         let workspaces: Vec<Workspace> = self
             .fleet
             .workspaces()

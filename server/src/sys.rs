@@ -1,9 +1,11 @@
 //! Small questions to the kernel about processes, each answered from `/proc` without starting anything.
 //! A question that can't be answered says `None`, never a guess.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 /// What `/proc/PID/stat` says (proc(5)).
@@ -72,6 +74,48 @@ pub fn children(pid: u32) -> Vec<u32> {
                 .collect::<Vec<u32>>()
         })
         .collect()
+}
+
+/// These processes and all below them, each once, at most `max`.
+#[must_use]
+pub fn tree(roots: Vec<u32>, max: usize) -> Vec<u32> {
+    let mut all = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut waiting = roots;
+    while let Some(pid) = waiting.pop() {
+        if all.len() >= max {
+            break;
+        }
+        if seen.insert(pid) {
+            all.push(pid);
+            waiting.extend(children(pid));
+        }
+    }
+    all
+}
+
+/// The processes of our own user that may be a Claude, by their names: one reading of `/proc`, for the
+/// safety net alone.
+#[must_use]
+pub fn claudes() -> Vec<u32> {
+    let us = rustix::process::geteuid().as_raw();
+    let Ok(processes) = fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    processes
+        .flatten()
+        .filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let ours = entry.metadata().is_ok_and(|meta| meta.uid() == us);
+            (ours && is_claude(pid, &stat(pid)?)).then_some(pid)
+        })
+        .collect()
+}
+
+/// Whether `/proc` can be read at all: without it, "no such process" says nothing.
+#[must_use]
+pub fn can_tell() -> bool {
+    stat(std::process::id()).is_some()
 }
 
 /// The arguments of a process. Node's versions of Claude Code overwrite theirs with their title: then it

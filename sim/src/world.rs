@@ -970,6 +970,7 @@ fn empty_row() -> Item {
         tab: Some(tab()),
         workspace: None,
         agent: None,
+        pane: None,
         conversation: None,
         cwd: None,
         badge: None,
@@ -1031,6 +1032,7 @@ fn told(event: &Event) -> String {
         | Event::ProcessStopped { .. }
         | Event::KeyFileSeen { .. }
         | Event::ProcessQuiet { .. }
+        | Event::ProcessMissed { .. }
         | Event::FileRemoved { .. }
         | Event::FileUnreadable { .. }
         | Event::TranscriptRead { .. }

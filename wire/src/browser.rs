@@ -66,6 +66,8 @@ pub struct Item {
     pub context_pct: Option<u8>,
     /// Listening TCP ports.
     pub ports: Vec<u16>,
+    /// Its terminal can be opened: it is a tab, or it runs in a tmux of the person's own.
+    pub terminal: bool,
     /// Our hooks have been heard.
     pub hooks: bool,
     /// Counts for bell and title.
@@ -411,6 +413,7 @@ impl From<&view::Item> for Item {
             },
             context_pct: None,
             ports: Vec::new(),
+            terminal: item.tab.is_some() || item.pane.is_some(),
             hooks: item.hooks,
             attention: item.attention,
             episode: item.episode.map(|episode| episode.0),
@@ -541,6 +544,7 @@ mod tests {
                 pid: 7,
                 start: 8,
             }),
+            pane: None,
             conversation: None,
             cwd: Some(Arc::from("/home/dev")),
             badge,

@@ -464,6 +464,7 @@ mod tests {
                 pid: 48213,
                 start: 8,
             }),
+            pane: None,
             conversation: None,
             cwd: None,
             badge,

@@ -136,6 +136,7 @@ pub fn agent_of(event: &Event) -> Option<&AgentKey> {
         | Event::ProcessStopped { agent, .. }
         | Event::KeyFileSeen { agent }
         | Event::ProcessQuiet { agent, .. }
+        | Event::ProcessMissed { agent }
         | Event::FileRead { agent, .. }
         | Event::FileRemoved { agent }
         | Event::FileUnreadable { agent, .. }
@@ -206,6 +207,7 @@ fn bare_event(event: Event) -> Event {
         | Event::ProcessStopped { .. }
         | Event::KeyFileSeen { .. }
         | Event::ProcessQuiet { .. }
+        | Event::ProcessMissed { .. }
         | Event::FileRemoved { .. }
         | Event::FileUnreadable { .. }
         | Event::TranscriptRead { .. }
@@ -558,6 +560,10 @@ enum EventDef {
         #[serde(with = "one")]
         agent: AgentKey,
         quiet: bool,
+    },
+    ProcessMissed {
+        #[serde(with = "one")]
+        agent: AgentKey,
     },
     FileRead {
         #[serde(with = "one")]
@@ -1305,6 +1311,7 @@ mod tests {
             agent().prop_map(|agent| Event::KeyFileSeen { agent }),
             (agent(), any::<bool>())
                 .prop_map(|(agent, quiet)| Event::ProcessQuiet { agent, quiet }),
+            agent().prop_map(|agent| Event::ProcessMissed { agent }),
             (agent(), stamp(), file()).prop_map(|(agent, at, file)| Event::FileRead {
                 agent,
                 at,

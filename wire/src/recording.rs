@@ -167,6 +167,7 @@ impl Author<'_> {
                 // It is said of the second before.
                 self.fact("quiet", at - 1000);
             }
+            Event::ProcessMissed { .. } => self.mark(at, "the safety net missed the process"),
             Event::ProcessFound { .. } => self.mark(at, "the process was seen"),
             Event::FileUnreadable { why, .. } => {
                 self.mark(at, &format!("the status file can't be read: {why}"));

@@ -276,6 +276,7 @@ impl World {
                 },
             },
             "died" => Event::ProcessDied { agent },
+            "missed" => Event::ProcessMissed { agent },
             "suspended" => Event::ProcessStopped {
                 agent,
                 stopped: true,

@@ -205,6 +205,7 @@ impl Journal {
             | Event::ProcessStopped { .. }
             | Event::KeyFileSeen { .. }
             | Event::ProcessQuiet { .. }
+            | Event::ProcessMissed { .. }
             | Event::FileRead { .. }
             | Event::FileRemoved { .. }
             | Event::FileUnreadable { .. }

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use purplemux_core::{Event, PaneKey};
@@ -109,9 +108,6 @@ fn zone() -> &'static TimeZone {
 
 /// The spool's own bound on one record: the largest body and its headers.
 const RECORD_BYTES_MAX: u64 = (BODY_BYTES_MAX + 64 * 1024) as u64;
-/// A hook may spool while the server lives but is slow: its record is taken in at once by the watch, and
-/// within this time without one.
-const SWEEP: Duration = Duration::from_secs(30);
 
 /// Takes in what was spooled while the server was down, oldest first. Records that can't be read are
 /// thrown away with a warning.
@@ -179,15 +175,18 @@ fn tell_lost(spool: &Path) {
     }
 }
 
-/// Takes in records that appear while the server runs, until the hub is gone.
+/// Takes in records that appear while the server runs, until the hub is gone: a hook may spool while the
+/// server lives but is slow. Without a watch the safety net says when to look.
 pub async fn follow_spool(hub: hub::Handle, spool: PathBuf) {
     let (mut watch, mut seen) = Watch::new();
     if let Err(why) = watch.add(&spool) {
         debug!("{}: {why}", spool.display());
     }
+    let mut rounds = hub.witnesses().rounds.clone();
+    let mut watching = true;
     loop {
         tokio::select! {
-            seen = seen.recv() => match seen {
+            seen = seen.recv(), if watching => match seen {
                 Some(Seen::Made(path)) => {
                     if path.extension().is_none_or(|ending| ending != "hook") {
                         continue;
@@ -195,9 +194,14 @@ pub async fn follow_spool(hub: hub::Handle, spool: PathBuf) {
                 }
                 Some(Seen::Overflow) => {}
                 Some(Seen::Grew(_) | Seen::Written(_) | Seen::Removed(_)) => continue,
-                None => clock::passed(SWEEP).await,
+                None => {
+                    watching = false;
+                    continue;
+                }
             },
-            () = clock::passed(SWEEP) => {}
+            rung = rounds.changed() => if rung.is_err() {
+                return;
+            },
         }
         replay(&hub, &spool).await;
     }

@@ -13,11 +13,12 @@ use std::time::Duration;
 
 use purplemux_core::{AgentKey, Event, PaneKey};
 use tokio::sync::oneshot;
+use tokio::sync::watch::{Receiver, Sender};
 use tracing::{debug, error};
 
 use crate::hub::{self, Degraded, Stopped};
 use crate::ingest::process::{PaneRoot, ProcessTask, Processes};
-use crate::{hooks, task, tmux};
+use crate::{hooks, net, task, tmux};
 
 /// The first listing of panes is waited for this long; what comes later is told when it comes.
 const FIRST_LISTING: Duration = Duration::from_millis(1500);
@@ -29,6 +30,8 @@ pub struct Witnesses {
     pub processes: Processes,
     /// Our tmux server.
     pub tmux: tmux::Handle,
+    /// Rings with every look of the safety net.
+    pub rounds: Receiver<u64>,
 }
 
 /// What the witnesses need to start.
@@ -42,6 +45,8 @@ pub struct Start {
     pub restored: Vec<AgentKey>,
     /// The process witness.
     pub processes: ProcessTask,
+    /// The bell of the safety net.
+    pub round: Sender<u64>,
 }
 
 /// Starts all witnesses. Each looks once at everything there is, in an order in which every event finds
@@ -57,6 +62,7 @@ pub fn start(hub: &hub::Handle, start: Start) {
     task::spawn("settings files", hooks::merged::follow(start.home.clone()));
     task::spawn("processes", start.processes.run(hub.clone()));
     task::spawn("tmux health", follow_health(hub.clone()));
+    task::spawn("safety net", net::run(hub.clone(), start.round));
     let (listed, first_listing) = oneshot::channel();
     task::spawn("panes", follow_panes(hub.clone(), listed));
     let hub = hub.clone();

@@ -3,13 +3,15 @@
 //! at all of `/proc`. Dead is dead, whatever else says; what can't be read changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use purplemux_core::witness::Process;
-use purplemux_core::{AgentKey, Event, HostId, PaneKey, Time};
+use purplemux_core::{AgentKey, Event, HostId, PaneKey, Time, TmuxServer};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -91,6 +93,7 @@ enum Command {
         answer: oneshot::Sender<()>,
     },
     Panes(Vec<PaneRoot>),
+    LookAround,
     Ended(AgentKey),
 }
 
@@ -151,6 +154,12 @@ impl Processes {
     pub async fn panes(&self, panes: Vec<PaneRoot>) {
         // An error means that the witness is stopping.
         drop(self.commands.send(Command::Panes(panes)).await);
+    }
+
+    /// For the safety net: looks again at who is who, and for Claudes that nothing has pointed to.
+    pub async fn look_around(&self) {
+        // An error means that the witness is stopping.
+        drop(self.commands.send(Command::LookAround).await);
     }
 
     /// Reports whether an agent uses the CPU, once a second while `on`. Never waits.
@@ -245,6 +254,7 @@ impl Witness {
                 task::answer(answer, ());
             }
             Command::Panes(panes) => self.take_panes(panes).await?,
+            Command::LookAround => self.look_around().await?,
             Command::Ended(agent) => self.died(agent).await?,
         }
         Ok(())
@@ -308,10 +318,11 @@ impl Witness {
         if stat.is_dead() {
             return Ok(());
         }
-        if let Some(dir) = claude_dir(agent.pid) {
+        let process = self.process(&agent, stat.parent);
+        let ours = process.pane.as_ref().is_some_and(|pane| self.owns(pane));
+        if let Some(dir) = claude_dir(agent.pid, ours) {
             self.own.claude_dirs.add(dir);
         }
-        let process = self.process(&agent, stat.parent);
         let abort = exit.map(|fd| self.await_exit(agent.clone(), fd));
         debug!(%agent, ?process, "a Claude process");
         let tracked = Tracked {
@@ -338,12 +349,19 @@ impl Witness {
             }
             pane = pane.or_else(|| self.pane_rooted_at(pid));
         }
+        let pane = pane.or_else(|| Some(foreign_pane(agent.pid, &self.host)?.pane));
         Process {
             pane,
             parent_agent,
             cwd: sys::directory(agent.pid).map(|dir| Arc::from(dir.to_string_lossy())),
             hooks: has_our_hooks(agent.pid, &self.home),
         }
+    }
+
+    fn owns(&self, pane: &PaneKey) -> bool {
+        self.panes
+            .iter()
+            .any(|root| root.pane.server == pane.server)
     }
 
     fn pane_rooted_at(&self, pid: u32) -> Option<PaneKey> {
@@ -420,6 +438,39 @@ impl Witness {
     async fn take_panes(&mut self, panes: Vec<PaneRoot>) -> Result<(), Stopped> {
         let before = std::mem::replace(&mut self.panes, panes);
         // Agents that were found before their pane was listed, or whose pane was renumbered.
+        self.refresh(|before, now| before.pane != now.pane).await?;
+        // A Claude that writes no status file (old versions) is seen by its pane's command alone.
+        let changed: Vec<PaneRoot> = self
+            .panes
+            .iter()
+            .filter(|root| !before.contains(root) || self.may_hide_a_claude(root))
+            .cloned()
+            .collect();
+        for root in changed {
+            for pid in claudes_below(root.pid) {
+                self.look(pid, None).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What nothing else brings: a Claude below a pane whose command tells nothing, one in a terminal of the
+    /// person's own whose directory is not known yet, and details that have changed by themselves.
+    async fn look_around(&mut self) -> Result<(), Stopped> {
+        self.refresh(|before, now| before != now).await?;
+        let roots: Vec<u32> = self.panes.iter().map(|root| root.pid).collect();
+        let below = roots.into_iter().flat_map(claudes_below);
+        for pid in below.chain(sys::claudes()).collect::<Vec<u32>>() {
+            self.look(pid, None).await?;
+        }
+        Ok(())
+    }
+
+    /// Announces agents anew whose description has changed as asked.
+    async fn refresh(
+        &mut self,
+        changed: impl Fn(&Process, &Process) -> bool,
+    ) -> Result<(), Stopped> {
         let mut moved = Vec::new();
         for agent in self.agents.keys() {
             let Some(stat) = sys::stat(agent.pid) else {
@@ -431,23 +482,11 @@ impl Witness {
             let Some(tracked) = self.agents.get_mut(&agent) else {
                 continue;
             };
-            if tracked.process.pane != process.pane {
+            if changed(&tracked.process, &process) {
                 tracked.process = process.clone();
                 self.hub
                     .send(Event::ProcessFound { agent, process })
                     .await?;
-            }
-        }
-        // A Claude that writes no status file (old versions) is seen by its pane's command alone.
-        let changed: Vec<PaneRoot> = self
-            .panes
-            .iter()
-            .filter(|root| !before.contains(root) || self.may_hide_a_claude(root))
-            .cloned()
-            .collect();
-        for root in changed {
-            for pid in claudes_below(root.pid) {
-                self.look(pid, None).await?;
             }
         }
         Ok(())
@@ -522,13 +561,50 @@ fn claudes_below(root: u32) -> Vec<u32> {
     found
 }
 
-/// Where this process keeps its files: `$CLAUDE_CONFIG_DIR`, else `.claude` in its own HOME.
-fn claude_dir(pid: u32) -> Option<PathBuf> {
+/// Where this process keeps its files: `$CLAUDE_CONFIG_DIR`, else (in our own tabs, whose environment we
+/// made) `.claude` in its HOME. Elsewhere nothing else of the environment is read: it is the person's.
+fn claude_dir(pid: u32, in_our_tabs: bool) -> Option<PathBuf> {
     let named = |name| sys::environment(pid, name).filter(|value| !value.is_empty());
+    let home = || in_our_tabs.then(|| named("HOME")).flatten();
     named("CLAUDE_CONFIG_DIR")
         .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(named("HOME")?).join(".claude")))
+        .or_else(|| Some(PathBuf::from(home()?).join(".claude")))
         .filter(|dir| dir.is_absolute())
+}
+
+/// A pane of a tmux server, and the socket that leads there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignPane {
+    /// The server's socket.
+    pub socket: PathBuf,
+    /// Which pane of it.
+    pub pane: PaneKey,
+}
+
+/// The pane that a process says it runs in, if its ancestors agree: the variables are inherited by whatever
+/// is started from there, the tmux server is an ancestor only of what runs there.
+#[must_use]
+pub fn foreign_pane(pid: u32, host: &HostId) -> Option<ForeignPane> {
+    let tmux = sys::environment(pid, "TMUX")?;
+    let mut parts = tmux.as_bytes().rsplitn(3, |&byte| byte == b',');
+    let (_session, server, socket) = (parts.next()?, parts.next()?, parts.next()?);
+    let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<u32>().ok();
+    let server = number(server)?;
+    let pane = sys::environment(pid, "TMUX_PANE")?;
+    let pane = number(pane.as_bytes().strip_prefix(b"%")?)?;
+    let parent = sys::stat(pid)?.parent;
+    let (_, stat) = ancestors(parent).find(|(ancestor, _)| *ancestor == server)?;
+    Some(ForeignPane {
+        socket: PathBuf::from(OsStr::from_bytes(socket)),
+        pane: PaneKey {
+            server: TmuxServer {
+                host: host.clone(),
+                pid: server,
+                start: stat.start,
+            },
+            pane,
+        },
+    })
 }
 
 /// Whether our settings are among its arguments. A Claude under node overwrites its arguments with a

@@ -29,8 +29,6 @@ const RETRY: Duration = Duration::from_millis(80);
 const RETRY_FOR: Duration = Duration::from_secs(3);
 /// From when on an unreadable file is worth saying.
 const UNREADABLE_AFTER: Duration = Duration::from_millis(100);
-/// The safety net: a watch that lost an event is put right by it.
-const SWEEP: Duration = Duration::from_secs(30);
 /// Without a watch, changes are still seen within two seconds.
 const SWEEP_DEGRADED: Duration = Duration::from_secs(1);
 
@@ -47,7 +45,7 @@ pub async fn run(hub: hub::Handle, processes: Processes, looked: oneshot::Sender
         files: BTreeMap::new(),
         retries: BTreeMap::new(),
         refused: BTreeSet::new(),
-        sweep_at: clock::boot() + SWEEP,
+        sweep_at: None,
     };
     // The hub has stopped; there is nobody to tell.
     drop(witness.run(seen, looked).await);
@@ -98,7 +96,8 @@ struct Witness {
     retries: BTreeMap<PathBuf, Retry>,
     /// Folders whose watch was refused.
     refused: BTreeSet<PathBuf>,
-    sweep_at: Time,
+    /// When to look at everything, where a watch was refused; otherwise the safety net says when.
+    sweep_at: Option<Time>,
 }
 
 impl Witness {
@@ -111,14 +110,14 @@ impl Witness {
         task::answer(looked, ());
         let dirs = Arc::clone(&self.dirs);
         let mut watching = true;
+        let mut rounds = self.hub.witnesses().rounds.clone();
         loop {
             let wake = self
                 .retries
                 .values()
                 .map(|retry| retry.next)
-                .chain([self.sweep_at])
-                .min()
-                .unwrap_or(self.sweep_at);
+                .chain(self.sweep_at)
+                .min();
             tokio::select! {
                 seen = seen.recv(), if watching => match seen {
                     Some(seen) => self.saw(seen).await?,
@@ -128,7 +127,8 @@ impl Witness {
                     }
                 },
                 () = dirs.added.notified() => self.learn().await?,
-                () = clock::reached(wake) => self.due().await?,
+                () = clock::reached(wake.unwrap_or_default()), if wake.is_some() => self.due().await?,
+                Ok(()) = rounds.changed() => self.sweep().await?,
             }
         }
     }
@@ -194,7 +194,7 @@ impl Witness {
 
     async fn refuse(&mut self, sessions: &Path, why: &str) -> Result<Folder, Stopped> {
         self.refused.insert(sessions.to_owned());
-        self.sweep_at = clock::boot() + SWEEP_DEGRADED;
+        self.sweep_at = Some(clock::boot() + SWEEP_DEGRADED);
         let sentence = format!(
             "Claude's status files can't be watched ({why}); they are looked at once a second instead. \
              Raising fs.inotify.max_user_watches and max_user_instances helps."
@@ -440,7 +440,7 @@ impl Witness {
         for path in paths {
             self.read(&path).await?;
         }
-        if self.sweep_at <= now {
+        if self.sweep_at.is_some_and(|at| at <= now) {
             self.sweep().await?;
         }
         Ok(())
@@ -469,9 +469,9 @@ impl Witness {
         }
         if self.refused.is_empty() {
             self.hub.degraded(Degraded::Watch, None).await?;
-            self.sweep_at = clock::boot() + SWEEP;
+            self.sweep_at = None;
         } else {
-            self.sweep_at = clock::boot() + SWEEP_DEGRADED;
+            self.sweep_at = Some(clock::boot() + SWEEP_DEGRADED);
         }
         Ok(())
     }

@@ -32,8 +32,6 @@ const BACK_MAX: u64 = 32 * 1024 * 1024;
 /// Claude writes a transcript first at the first prompt; its folder too. Until both exist they are looked
 /// for this often, while somebody wants them.
 const APPEARS: Duration = Duration::from_millis(200);
-/// A watch may lose an event, or may have been refused.
-const SWEEP: Duration = Duration::from_secs(30);
 /// Without a watch.
 const SWEEP_DEGRADED: Duration = Duration::from_secs(1);
 
@@ -285,18 +283,21 @@ impl Reader {
     async fn run(mut self) -> Result<(), Stopped> {
         let wish = Arc::clone(&self.wish);
         let grew = Arc::clone(&self.grew);
+        let mut rounds = self.hub.witnesses().rounds.clone();
         let mut on = false;
         loop {
             let wait = match (&self.watched, self.tail.opened) {
                 _ if !on => None,
-                (Some(_), true) => Some(SWEEP),
+                // A watch may lose an event: then the safety net says when to look.
+                (Some(_), true) => None,
                 (Some(_) | None, false) => Some(APPEARS),
                 (None, true) => Some(SWEEP_DEGRADED),
             };
             tokio::select! {
                 () = wish.changed.notified() => {}
                 () = grew.notified() => {}
-                () = clock::passed(wait.unwrap_or(SWEEP)), if wait.is_some() => {}
+                () = clock::passed(wait.unwrap_or_default()), if wait.is_some() => {}
+                Ok(()) = rounds.changed(), if on => {}
             }
             let wanted = {
                 let mut wanted = wish.wanted.lock().unwrap_or_else(PoisonError::into_inner);

@@ -42,6 +42,8 @@ pub enum Request {
         /// Where its output goes.
         answer: oneshot::Sender<Result<Vec<Vec<u8>>, Error>>,
     },
+    /// List the panes, although nothing says that they have changed.
+    List,
     /// Go away.
     Close {
         /// Rung when it is done.
@@ -181,6 +183,8 @@ impl Client {
                     Some(Request::Command { answer, .. }) => {
                         task::answer(answer, Err(Error::Unreachable(why.to_owned())));
                     }
+                    // Connecting lists them.
+                    Some(Request::List) => {}
                     Some(Request::Close { closed }) => {
                         task::answer(closed, ());
                         return false;
@@ -223,6 +227,11 @@ impl Client {
                         let until = clock::boot() + ANSWER;
                         let pending = Pending::Answer { answer, until };
                         if let Err(why) = connection.write(&line, pending).await {
+                            return connection.lost(&why);
+                        }
+                    }
+                    Some(Request::List) => {
+                        if let Err(why) = self.list(&mut connection).await {
                             return connection.lost(&why);
                         }
                     }

@@ -236,6 +236,12 @@ impl Handle {
         Ok(())
     }
 
+    /// Lists the panes once more, for the case that a change of theirs was missed. Never waits: a client
+    /// that is too busy to be asked lists them by itself.
+    pub fn look_again(&self) {
+        drop(self.requests.try_send(client::Request::List));
+    }
+
     /// How to attach a terminal to a tab. The features are those of xterm.js; a tmux that does not know
     /// one of them ignores it.
     #[must_use]

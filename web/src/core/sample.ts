@@ -21,6 +21,7 @@ export function item(change: Partial<Item> & { id: string }): Item {
     tokens: {},
     context_pct: null,
     ports: [],
+    terminal: true,
     hooks: true,
     attention: false,
     episode: null,

@@ -87,6 +87,8 @@ export type Item = {
   context_pct: number | null,
   /** Listening TCP ports. */
   ports: Array<number>,
+  /** Its terminal can be opened: it is a tab, or it runs in a tmux of the person's own. */
+  terminal: boolean,
   /** Our hooks have been heard. */
   hooks: boolean,
   /** Counts for bell and title. */
