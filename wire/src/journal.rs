@@ -153,6 +153,19 @@ pub fn agent_of(event: &Event) -> Option<&AgentKey> {
     }
 }
 
+/// An agent from its written form `host:pid:start`.
+#[must_use]
+pub fn agent_key(text: &str) -> Option<AgentKey> {
+    let mut parts = text.rsplitn(3, ':');
+    let start = parts.next()?.parse().ok()?;
+    let pid = parts.next()?.parse().ok()?;
+    Some(AgentKey {
+        host: HostId::from(parts.next()?),
+        pid,
+        start,
+    })
+}
+
 // ---- without texts -----------------------------------------------------------------------------------
 
 /// The same without prompts, answers, commands, questions and titles. It still plays to the same badges; of
@@ -1364,6 +1377,11 @@ mod tests {
             let line = encode(&record).expect("plain data");
             prop_assert!(!line.contains('\n'), "{}", line);
             prop_assert_eq!(decode(&line).expect("our own"), record);
+        }
+
+        #[test]
+        fn an_agent_is_read_from_its_written_form(agent in agent()) {
+            prop_assert_eq!(agent_key(&agent.to_string()), Some(agent));
         }
 
         #[test]

@@ -3,11 +3,13 @@
 pub mod claude_exec;
 pub mod hook;
 
+pub mod explain;
 pub mod hooks;
 pub mod login;
 pub mod serve;
 pub mod status;
 pub mod tab;
+pub mod wait;
 pub mod workspace;
 
 pub mod client;
@@ -16,7 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::home::Home;
 use client::NotRunning;
@@ -29,6 +31,8 @@ pub const FAILED: u8 = 1;
 pub const USAGE: u8 = 2;
 /// No server runs in this home.
 pub const NOT_RUNNING: u8 = 3;
+/// What was waited for did not come in time.
+pub const TIMED_OUT: u8 = 4;
 
 /// Keeps your terminals alive and shows what every Claude Code session is doing.
 #[derive(Debug, Parser)]
@@ -77,12 +81,22 @@ enum Command {
     Login(login::Options),
     /// Show every session and its badge
     Status(status::Options),
-    /// List, create, type into and close tabs
+    /// Say why a session shows what it shows
+    Explain(explain::Options),
+    /// Wait until a session shows one of these states
+    Wait(wait::Options),
+    /// List, create, type into, ask about and close tabs
     Tab(tab::Options),
     /// List workspaces
     Workspace(workspace::Options),
     /// Show what Claude Code is given so that it tells us what it does
     Hooks(hooks::Options),
+    /// Print what makes a shell complete these commands
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
     /// List workspaces
     #[command(hide = true)]
     Workspaces(Common),
@@ -96,6 +110,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Serve(options)) => serve::run(&options),
         Some(Command::Login(options)) => login::run(&options),
         Some(Command::Status(options)) => status::run(&options),
+        Some(Command::Explain(options)) => explain::run(&options),
+        Some(Command::Wait(options)) => wait::run(&options),
+        Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Tab(options)) => tab::run(&options),
         Some(Command::Workspace(options)) => workspace::run(&options),
         Some(Command::Hooks(options)) => hooks::run(&options),
@@ -109,12 +126,25 @@ pub fn run(cli: Cli) -> ExitCode {
                 NOT_RUNNING
             } else if error.is::<Usage>() {
                 USAGE
+            } else if error.is::<TimedOut>() {
+                TIMED_OUT
             } else {
                 FAILED
             })
         }
     }
 }
+
+fn completions(shell: clap_complete::Shell) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "purplemux", &mut script);
+    client::print(String::from_utf8(script)?.trim_end())
+}
+
+/// What was waited for did not come in time.
+#[derive(Debug, thiserror::Error)]
+#[error("That did not happen in time.")]
+pub struct TimedOut;
 
 /// What was asked for makes no sense; the sentence says what would.
 #[derive(Debug, thiserror::Error)]

@@ -288,7 +288,7 @@ async fn assemble(
         restored: store.badges().await?,
         claude_dirs: ingest::default_claude_dirs(),
     });
-    let tabs = Tabs::start(store, hub.clone(), tmux.clone()).await?;
+    let tabs = Tabs::start(store.clone(), hub.clone(), tmux.clone()).await?;
     let (ended, mut endings) = mpsc::channel(16);
     let panes = Panes::new(tmux.clone(), ended);
     let layout = tabs.clone();
@@ -306,6 +306,7 @@ async fn assemble(
         epoch: random_hex::<8>(),
         hub,
         tabs,
+        store,
         tmux,
         panes,
         standing_notices: opened.notice.into_iter().collect(),

@@ -3,8 +3,10 @@
 
 use anyhow::{Context as _, Result, bail};
 use futures_util::StreamExt as _;
-use purplemux_wire::browser::{AskKind, Changes, Item, Presence, ServerMsg, State};
+use purplemux_wire::browser::{AskKind, Changes, Item, Presence, ServerMsg, State, Workspace};
 use serde::Deserialize;
+use tokio::net::UnixStream;
+use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::Common;
@@ -54,68 +56,105 @@ pub fn run(options: &Options) -> Result<()> {
     })
 }
 
-/// Follows the stream as a browser does: a snapshot, then differences. A server that stops ends it.
+/// Prints every change. A server that stops ends it.
 async fn watch(client: &Client, json: bool) -> Result<()> {
-    let mut socket = client.status().await?;
-    let mut items: Vec<Item> = Vec::new();
-    let (mut workspaces, mut notices) = (Vec::new(), Vec::new());
+    let mut follow = Follow::start(client).await?;
     loop {
-        let message = socket
-            .next()
-            .await
-            .context("The server has stopped")?
-            .context("The server has stopped")?;
-        let text = match message {
-            Message::Text(text) => text,
-            Message::Close(_) => bail!("The server has stopped"),
-            Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {
-                continue;
-            }
-        };
-        let message: ServerMsg = serde_json::from_str(&text)
-            .context("The server answers in another form; is it another version of purplemux?")?;
-        let before = items.clone();
-        let now_ms = match message {
-            ServerMsg::Snapshot {
-                now_ms,
-                items: all,
-                epoch: _,
-                rev: _,
-                workspaces: _,
-                notices: _,
-            } => {
-                items = all;
-                now_ms
-            }
-            ServerMsg::Diff {
-                now_ms,
-                set,
-                gone,
-                workspaces: new_workspaces,
-                notices: new_notices,
-                epoch: _,
-                rev: _,
-            } => {
-                let changes = Changes {
-                    set,
-                    gone,
-                    workspaces: new_workspaces,
-                    notices: new_notices,
-                };
-                changes.apply(&mut items, &mut workspaces, &mut notices);
-                now_ms
-            }
-            ServerMsg::Heartbeat { .. } | ServerMsg::Refused { .. } => continue,
-        };
-        for item in &items {
+        let before = follow.items.clone();
+        let now_ms = follow.next().await?;
+        for item in &follow.items {
             if before.contains(item) {
                 continue;
             }
             say(item, now_ms, json)?;
         }
         for item in before {
-            if !items.iter().any(|now| now.id == item.id) {
+            if !follow.items.iter().any(|now| now.id == item.id) {
                 say(&gone(item, now_ms), now_ms, json)?;
+            }
+        }
+    }
+}
+
+/// Follows the stream as a browser does: a snapshot, then differences.
+#[derive(Debug)]
+pub struct Follow {
+    socket: WebSocketStream<UnixStream>,
+    /// All rows, as last told.
+    pub items: Vec<Item>,
+    workspaces: Vec<Workspace>,
+    notices: Vec<String>,
+}
+
+impl Follow {
+    /// Connects; nothing is known before [`Self::next`].
+    ///
+    /// # Errors
+    /// No server runs, or it refused.
+    pub async fn start(client: &Client) -> Result<Self> {
+        Ok(Self {
+            socket: client.status().await?,
+            items: Vec::new(),
+            workspaces: Vec::new(),
+            notices: Vec::new(),
+        })
+    }
+
+    /// Waits for the next message that may have changed something; the server's clock in it, unix ms.
+    ///
+    /// # Errors
+    /// The server has stopped, or is of another version.
+    pub async fn next(&mut self) -> Result<i64> {
+        loop {
+            let message = self
+                .socket
+                .next()
+                .await
+                .context("The server has stopped")?
+                .context("The server has stopped")?;
+            let text = match message {
+                Message::Text(text) => text,
+                Message::Close(_) => bail!("The server has stopped"),
+                Message::Binary(_) | Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {
+                    continue;
+                }
+            };
+            let message: ServerMsg = serde_json::from_str(&text).context(
+                "The server answers in another form; is it another version of purplemux?",
+            )?;
+            match message {
+                ServerMsg::Snapshot {
+                    now_ms,
+                    items,
+                    workspaces,
+                    notices,
+                    epoch: _,
+                    rev: _,
+                } => {
+                    self.items = items;
+                    self.workspaces = workspaces;
+                    self.notices = notices;
+                    return Ok(now_ms);
+                }
+                ServerMsg::Diff {
+                    now_ms,
+                    set,
+                    gone,
+                    workspaces,
+                    notices,
+                    epoch: _,
+                    rev: _,
+                } => {
+                    let changes = Changes {
+                        set,
+                        gone,
+                        workspaces,
+                        notices,
+                    };
+                    changes.apply(&mut self.items, &mut self.workspaces, &mut self.notices);
+                    return Ok(now_ms);
+                }
+                ServerMsg::Heartbeat { .. } | ServerMsg::Refused { .. } => {}
             }
         }
     }
@@ -159,6 +198,12 @@ fn say(item: &Item, now_ms: i64, json: bool) -> Result<()> {
     )
 }
 
+/// The line of one item, under its header.
+#[must_use]
+pub fn line(item: &Item) -> String {
+    table(&[header(), row(item, clock::wall_ms())])
+}
+
 fn header() -> Vec<String> {
     ["STATE", "FOR", "TAB", "TITLE", "WHAT"]
         .map(str::to_owned)
@@ -185,13 +230,18 @@ pub fn state(item: &Item) -> &'static str {
     if item.presence == Presence::Suspended {
         return "suspended";
     }
-    match item.state {
-        Some(State::Idle) => "idle",
-        Some(State::Busy) => "busy",
-        Some(State::NeedsInput) => "needs-input",
-        Some(State::Review) => "review",
-        Some(State::Unknown) => "unknown",
-        None => "-",
+    item.state.map_or("-", word)
+}
+
+/// A state's own word.
+#[must_use]
+pub fn word(state: State) -> &'static str {
+    match state {
+        State::Idle => "idle",
+        State::Busy => "busy",
+        State::NeedsInput => "needs-input",
+        State::Review => "review",
+        State::Unknown => "unknown",
     }
 }
 

@@ -1,4 +1,4 @@
-//! `purplemux tab`: list, create, type into and close tabs of the running server.
+//! `purplemux tab`: list, create, type into, ask about and close tabs of the running server.
 
 use anyhow::Result;
 use http::Method;
@@ -59,6 +59,26 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
+    /// Show a tab's badge
+    Status {
+        /// The tab's id
+        tab: String,
+        /// Accepted for the sake of older scripts; ids are unique over all workspaces
+        #[arg(short, long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Print Claude's last words in a tab
+    Result {
+        /// The tab's id
+        tab: String,
+        /// Accepted for the sake of older scripts; ids are unique over all workspaces
+        #[arg(short, long, value_name = "WORKSPACE")]
+        workspace: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Close a tab and end everything in it
     Close {
         /// The tab's id
@@ -111,6 +131,23 @@ pub fn run(options: &Options) -> Result<()> {
                 Some(body),
             )
         }
+        Action::Status {
+            tab,
+            common,
+            workspace: _,
+        } => {
+            let item = one(tab, common)?;
+            if common.json {
+                print(&serde_json::to_string(&item)?)
+            } else {
+                print(&status::line(&item))
+            }
+        }
+        Action::Result {
+            tab,
+            common,
+            workspace: _,
+        } => result(&one(tab, common)?, common.json),
         Action::Close {
             tab,
             force,
@@ -171,6 +208,36 @@ fn list(workspace: Option<&str>, common: &Common) -> Result<()> {
         ]
     }));
     print(&table(&cells))
+}
+
+fn one(tab: &str, common: &Common) -> Result<Item> {
+    let client = Client::new(&common.home()?);
+    let items: Vec<Item> = block_on(client.get("/api/tabs"))?;
+    items
+        .into_iter()
+        .find(|item| item.id == tab)
+        .ok_or_else(|| anyhow::anyhow!("There is no tab {tab:?}; `purplemux tab list` shows them."))
+}
+
+fn result(item: &Item, json: bool) -> Result<()> {
+    if json {
+        return print(
+            &json!({
+                "tab": item.id, "state": item.state, "since_ms": item.since_ms,
+                "outcome": item.detail.outcome, "error": item.detail.error,
+                "last_message": item.last_message,
+            })
+            .to_string(),
+        );
+    }
+    if let Some(error) = &item.detail.error {
+        eprintln!("purplemux: Claude stopped with an error: {}.", plain(error));
+    }
+    match &item.last_message {
+        // Line breaks are Claude's own and stay; whatever else could move the cursor does not.
+        Some(message) => print(&message.lines().map(plain).collect::<Vec<_>>().join("\n")),
+        None => anyhow::bail!("Claude has not answered anything in {:?} yet.", item.id),
+    }
 }
 
 fn create(new: &NewTab, common: &Common) -> Result<()> {

@@ -7,6 +7,7 @@ pub mod auth;
 
 pub mod api;
 pub mod assets;
+pub mod explain;
 pub mod hook;
 pub mod status_ws;
 pub mod terminal_ws;
@@ -29,6 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::hub;
+use crate::store::Store;
 use crate::tabs::Tabs;
 use crate::tmux;
 use auth::{Auth, Names, Origin, SECRET_HEADER};
@@ -62,6 +64,8 @@ pub struct App {
     pub hub: hub::Handle,
     /// The layout's owner.
     pub tabs: Tabs,
+    /// The database, for what lies in no one else's memory.
+    pub store: Store,
     /// Our tmux server.
     pub tmux: tmux::Handle,
     /// Terminals that may be resumed.
@@ -248,6 +252,7 @@ pub fn router(app: Arc<App>) -> Router {
         )
         .route("/api/tabs/{id}/send", post(api::send))
         .route("/api/check-claude", get(api::check_claude))
+        .route("/api/explain", get(explain::explain))
         .layer(axum::middleware::from_fn(proven));
     let sockets = Router::new()
         .route("/api/status", get(status_ws::open))
@@ -255,6 +260,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(axum::middleware::from_fn(known));
     let local = Router::new()
         .route("/api/login/code", post(api::mint_code))
+        .route("/api/journal", get(explain::records))
         .layer(axum::middleware::from_fn(local_only));
     Router::new()
         .merge(signed_in)
