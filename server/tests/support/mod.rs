@@ -12,6 +12,8 @@
     reason = "it starts the server and waits with a deadline"
 )]
 
+pub mod standin;
+
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::num::NonZero;
