@@ -18,7 +18,7 @@ use tracing::{debug, error, info, warn};
 
 use crate::clock;
 use crate::effects::journal::{self, Journal, NOT_SAVED};
-use crate::effects::persist::{self, Keep};
+use crate::effects::persist::{self, Badges, Keep};
 use crate::ingest::process::Processes;
 use crate::ingest::transcript::Transcripts;
 use crate::ingest::{self, Witnesses};
@@ -202,7 +202,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
     };
     let hub = Hub {
         fleet: Fleet::new(config.host),
-        keep: config.keep,
+        badges: Badges::new(config.keep),
         journal: Journal::start(config.journal, handle.clone()),
         transcripts: Transcripts::new(handle.clone(), processes.claude_dirs()),
         processes,
@@ -245,7 +245,7 @@ fn restore(rows: &[(String, String)]) -> Vec<(AgentKey, Persisted)> {
 
 struct Hub {
     fleet: Fleet,
-    keep: Arc<dyn Keep>,
+    badges: Badges,
     journal: Journal,
     processes: Processes,
     transcripts: Transcripts,
@@ -281,6 +281,11 @@ impl Hub {
                     Some(Message::Degraded(what, None)) => {
                         if let Some(sentence) = self.degraded.remove(&what) {
                             info!("No longer so: {sentence}");
+                        }
+                        if what == Degraded::Journal && !self.badges.are_written() {
+                            // It can be written again, and so can they: they lie in one file.
+                            let written = self.badges.again().await;
+                            self.history(written);
                         }
                     }
                     Some(Message::Explain(item, answer)) => {
@@ -404,17 +409,14 @@ impl Hub {
                     episode,
                     tab,
                 };
-                let written = match persist::encode(&kept, clock::boot_id()) {
-                    Ok(value) => self.keep.persist(agent.to_string(), value, verdict).await,
-                    Err(why) => Err(why),
-                };
+                let written = self.badges.put(&agent, Some(&kept), verdict).await;
                 self.history(written);
             }
             Effect::Forget { agent } => {
                 self.transcripts.forget(&agent);
                 let now = clock::now();
                 let verdict = self.journal.verdict(&agent, None, now, None, None);
-                let written = self.keep.forget(agent.to_string(), verdict).await;
+                let written = self.badges.put(&agent, None, verdict).await;
                 self.history(written);
             }
             Effect::Record { agent, at, line } => {
@@ -427,7 +429,9 @@ impl Hub {
     fn history(&mut self, written: anyhow::Result<()>) {
         match written {
             Ok(()) => {
-                self.degraded.remove(&Degraded::History);
+                if self.badges.are_written() {
+                    self.degraded.remove(&Degraded::History);
+                }
             }
             Err(why) => {
                 self.journal.lost_verdict(&why);

@@ -392,9 +392,8 @@ impl Writer {
                         "Lost: {} records of the journal ({}).",
                         lost.count, lost.why
                     );
-                }
-                if self.failing {
                     self.failing = false;
+                    // Also when only a badge could not be written: its owner then tries again.
                     self.say(None).await;
                 }
                 bytes > self.bounds.bytes_max

@@ -3,6 +3,7 @@
 //! Text that can't be read back is dropped with a warning: evidence decides anew then, as for an agent
 //! never seen before.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use purplemux_core::{AgentKey, Badge, EpisodeId, HostId, Stamp, TabId, Time};
 use serde::{Deserialize, Serialize};
 
 use super::journal::Row;
+use crate::clock;
 
 /// A place where badges are kept over a restart. The store implements it; it need not understand either
 /// text.
@@ -29,6 +31,79 @@ pub trait Keep: Debug + Send + Sync + 'static {
 
     /// The agent is gone: nothing is kept of it any more but the journal.
     fn forget(&self, agent: String, verdict: Option<Row>) -> BoxFuture<'static, Result<()>>;
+}
+
+/// What is kept of every agent, with what could not be written yet: it is written when the disk takes it.
+#[derive(Debug)]
+pub struct Badges {
+    keep: Arc<dyn Keep>,
+    /// By agent; `None`: to be forgotten. One value each, so no more than there are agents.
+    unwritten: BTreeMap<String, Option<String>>,
+}
+
+impl Badges {
+    /// Nothing is waiting to be written.
+    #[must_use]
+    pub fn new(keep: Arc<dyn Keep>) -> Self {
+        Self {
+            keep,
+            unwritten: BTreeMap::new(),
+        }
+    }
+
+    /// Keeps what is shown of an agent, or with `None` nothing any more, and the verdict in the journal.
+    ///
+    /// # Errors
+    /// It can't be written now; [`Self::again`] tries again, without the verdict.
+    pub async fn put(
+        &mut self,
+        agent: &AgentKey,
+        kept: Option<&Persisted>,
+        verdict: Option<Row>,
+    ) -> Result<()> {
+        let agent = agent.to_string();
+        let value = kept
+            .map(|kept| encode(kept, clock::boot_id()))
+            .transpose()?;
+        let written = self.write(agent.clone(), value.clone(), verdict).await;
+        match &written {
+            Ok(()) => self.unwritten.remove(&agent),
+            Err(_) => self.unwritten.insert(agent, value),
+        };
+        written
+    }
+
+    /// Writes what could not be written.
+    ///
+    /// # Errors
+    /// Some of it still can't.
+    pub async fn again(&mut self) -> Result<()> {
+        while let Some((agent, value)) = self.unwritten.pop_first() {
+            if let Err(why) = self.write(agent.clone(), value.clone(), None).await {
+                self.unwritten.insert(agent, value);
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing is waiting to be written.
+    #[must_use]
+    pub fn are_written(&self) -> bool {
+        self.unwritten.is_empty()
+    }
+
+    async fn write(
+        &self,
+        agent: String,
+        value: Option<String>,
+        verdict: Option<Row>,
+    ) -> Result<()> {
+        match value {
+            Some(value) => self.keep.persist(agent, value, verdict).await,
+            None => self.keep.forget(agent, verdict).await,
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
