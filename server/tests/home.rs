@@ -145,6 +145,8 @@ fn a_second_server_is_refused_and_told_who_is_first() {
 fn the_lock_is_free_again_after_kill_9_and_logins_hold() {
     let server = TestServer::start();
     let browser = server.browser();
+    // tmux is up then: torn away while it starts, it might be started twice on one socket.
+    let tab = browser.tab();
     let (cookie, secret, port) = (browser.cookie.clone(), browser.secret.clone(), server.port);
     let dir = server.end("-KILL");
     let mut command = purplemux(dir.path());
@@ -159,6 +161,7 @@ fn the_lock_is_free_again_after_kill_9_and_logins_hold() {
         server.request("GET", "/api/session", &headers, b"").status,
         200
     );
+    assert_eq!(server.json(&["tab", "list", "--json"])[0]["id"], tab);
 }
 
 #[test]

@@ -485,8 +485,9 @@ fn k02_the_script_is_silent_with_the_program_and_without_it() {
     assert_silent(&run(&orphan));
     standin.write("idle");
     shows(&server, &standin, "review");
-    let _dir = server.end("-KILL");
+    let dir = server.end("-KILL");
     assert_silent(&run(&orphan));
+    support::end_tmux(dir.path());
 }
 
 #[test]

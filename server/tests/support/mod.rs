@@ -221,26 +221,43 @@ pub fn end(child: &mut Child) {
     }
 }
 
-/// Ends every tmux server whose socket is below `dir`.
+/// Ends every tmux server whose socket is below `dir`, one that is only just starting included.
 pub fn end_tmux(dir: &Path) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with("tmux-") {
-            continue;
+    let until = Instant::now() + PATIENCE;
+    // A process that forks and ends while /proc is being listed is missed by one look.
+    let mut none_seen = 0;
+    while none_seen < 3 {
+        for socket in sockets(dir) {
+            let mut tmux = Command::new("tmux");
+            tmux.arg("-S").arg(socket).arg("kill-server");
+            tmux.stderr(Stdio::null()).status().unwrap();
         }
-        for socket in std::fs::read_dir(entry.path()).unwrap().flatten() {
-            let ended = Command::new("tmux")
-                .arg("-S")
-                .arg(socket.path())
-                .arg("kill-server")
-                .stderr(Stdio::null())
-                .status();
-            ended.unwrap();
-        }
+        let left = mentioning(dir);
+        none_seen = if left.is_empty() { none_seen + 1 } else { 0 };
+        assert!(Instant::now() < until, "tmux does not end: {left:?}");
+        std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+fn sockets(dir: &Path) -> Vec<PathBuf> {
+    let entries = |dir: &Path| std::fs::read_dir(dir).into_iter().flatten().flatten();
+    entries(dir)
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("tmux-"))
+        .flat_map(|entry| entries(&entry.path()).collect::<Vec<_>>())
+        .map(|entry| entry.path())
+        .collect()
+}
+
+/// The tmux processes whose command line names this directory.
+fn mentioning(dir: &Path) -> Vec<String> {
+    let dir = dir.to_string_lossy();
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.starts_with("tmux ") && line.contains(&*dir))
+        .collect()
 }
 
 /// Starts a server and waits for the line that says its address.
