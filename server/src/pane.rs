@@ -11,11 +11,12 @@
 //! This module never looks into the bytes and never resizes a window other than by the pty's own size.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use purplemux_core::TabId;
+use purplemux_core::{AgentKey, TabId};
 use purplemux_wire::frame::{INITIAL_CREDIT, ToViewer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
@@ -23,7 +24,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::home::random_hex;
-use crate::tmux;
+use crate::ingest::process::ForeignPane;
+use crate::{sys, tmux};
 
 /// What is kept of bytes that the viewer has not confirmed: also what may be in flight to it.
 pub const TAIL_BYTES_MAX: usize = INITIAL_CREDIT as usize;
@@ -90,6 +92,45 @@ impl Size {
     }
 }
 
+/// What a terminal shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// A tab of ours.
+    Tab(TabId),
+    /// An agent in a tmux of the person's own.
+    Elsewhere {
+        /// The agent.
+        agent: AgentKey,
+        /// Where it runs.
+        pane: ForeignPane,
+    },
+}
+
+impl Shown {
+    fn attach(&self, tmux: &tmux::Handle) -> tmux::Attach {
+        match self {
+            Self::Tab(tab) => tmux.attach_command(tab),
+            Self::Elsewhere { pane, .. } => tmux.attach_elsewhere(pane),
+        }
+    }
+
+    fn ended(&self) -> &'static str {
+        match self {
+            Self::Tab(_) => "The shell in this tab has ended.",
+            Self::Elsewhere { .. } => "This session has ended.",
+        }
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tab(tab) => write!(f, "tab {tab}"),
+            Self::Elsewhere { agent, .. } => write!(f, "agent {agent}"),
+        }
+    }
+}
+
 /// What a viewer asks of its terminal's task.
 #[derive(Debug)]
 pub enum Ask {
@@ -121,7 +162,7 @@ pub struct Terminal {
 
 #[derive(Debug)]
 struct Entry {
-    tab: TabId,
+    shown: Shown,
     owner: String,
     asks: mpsc::Sender<Ask>,
 }
@@ -147,23 +188,23 @@ impl Panes {
         }
     }
 
-    /// A terminal on this tab, starting with a complete picture.
+    /// A terminal that shows this, starting with a complete picture.
     ///
     /// # Errors
     /// No pty can be had or tmux can't be run.
-    pub fn open(&self, tab: TabId, owner: String, size: Size) -> Result<Terminal> {
+    pub fn open(&self, shown: Shown, owner: String, size: Size) -> Result<Terminal> {
         let size = size.clamped();
-        let link = Link::attach(&self.tmux, &tab, size)?;
+        let link = Link::attach(&self.tmux, &shown, size)?;
         let (to_viewer, outbox) = mpsc::channel(OUTBOX);
         let (asks, inbox) = mpsc::channel(INBOX);
         let base = self.register(Entry {
-            tab: tab.clone(),
+            shown: shown.clone(),
             owner,
             asks: asks.clone(),
         });
         let task = Task {
             tmux: self.tmux.clone(),
-            tab,
+            shown,
             size,
             link: Some(link),
             attaches: 1,
@@ -174,10 +215,10 @@ impl Panes {
         };
         let (running, ended) = (Arc::clone(&self.running), self.ended.clone());
         crate::task::spawn("terminal", async move {
-            let tab = task.tab.clone();
+            let shown = task.shown.clone();
             let session_ended = task.run(inbox).await;
             locked(&running).remove(&base);
-            if session_ended {
+            if let (true, Shown::Tab(tab)) = (session_ended, shown) {
                 // A server that is stopping does not care any more.
                 drop(ended.send(tab).await);
             }
@@ -189,7 +230,7 @@ impl Panes {
     /// still there.
     pub async fn resume(
         &self,
-        tab: &TabId,
+        shown: &Shown,
         owner: &str,
         offset: u64,
         size: Size,
@@ -198,7 +239,7 @@ impl Panes {
         let asks = {
             let running = locked(&self.running);
             let entry = running.get(&base)?;
-            if entry.tab != *tab || entry.owner != owner {
+            if entry.shown != *shown || entry.owner != owner {
                 return None;
             }
             entry.asks.clone()
@@ -338,11 +379,11 @@ struct Link {
 }
 
 impl Link {
-    fn attach(tmux: &tmux::Handle, tab: &TabId, size: Size) -> Result<Self> {
+    fn attach(tmux: &tmux::Handle, shown: &Shown, size: Size) -> Result<Self> {
         let (pty, pts) = pty_process::open().context("Can't get a pseudo-terminal")?;
         pty.resize(pty_process::Size::new(size.rows, size.cols))
             .context("Can't size the pseudo-terminal")?;
-        let how = tmux.attach_command(tab);
+        let how = shown.attach(tmux);
         let child = pty_process::Command::new(&how.program)
             .args(&how.arguments)
             .env_clear()
@@ -392,7 +433,7 @@ enum Detached {
 
 struct Task {
     tmux: tmux::Handle,
-    tab: TabId,
+    shown: Shown,
     size: Size,
     /// `None`: detached, because the viewer has too much unconfirmed.
     link: Option<Link>,
@@ -447,7 +488,7 @@ impl Task {
                         Ok(_) | Err(_) => match self.why_detached().await {
                             Detached::ByOthers => {}
                             Detached::Ended => {
-                                self.finish("The shell in this tab has ended.").await;
+                                self.finish(self.shown.ended()).await;
                                 break true;
                             }
                             Detached::Unclear(why) => {
@@ -508,7 +549,7 @@ impl Task {
             && outbox.try_send(message).is_err()
         {
             // The viewer has just gone; what was meant for it counts as in flight until it comes back.
-            tracing::debug!("tab {}: the viewer has gone", self.tab);
+            tracing::debug!("{}: the viewer has gone", self.shown);
         }
     }
 
@@ -535,14 +576,14 @@ impl Task {
     }
 
     fn attach_again(&mut self) -> bool {
-        match Link::attach(&self.tmux, &self.tab, self.size) {
+        match Link::attach(&self.tmux, &self.shown, self.size) {
             Ok(link) => {
                 self.link = Some(link);
                 self.announce = true;
                 true
             }
             Err(error) => {
-                tracing::error!("tab {}: {error:#}", self.tab);
+                tracing::error!("{}: {error:#}", self.shown);
                 false
             }
         }
@@ -558,10 +599,19 @@ impl Task {
             };
             link.hang_up().await;
         }
-        let target = format!("={}", self.tab);
+        let again_and_again =
+            || Detached::Unclear("tmux lets go of this terminal again and again.".to_owned());
+        let tab = match &self.shown {
+            Shown::Tab(tab) => tab,
+            // The person may have detached us; nobody is asked about a server that is not ours.
+            Shown::Elsewhere { agent, .. } if sys::is_gone(agent) => return Detached::Ended,
+            Shown::Elsewhere { .. } if self.attaches <= ATTACHES_MAX => return Detached::ByOthers,
+            Shown::Elsewhere { .. } => return again_and_again(),
+        };
+        let target = format!("={tab}");
         match self.tmux.command(&["has-session", "-t", &target]).await {
             Ok(_) if self.attaches <= ATTACHES_MAX => Detached::ByOthers,
-            Ok(_) => Detached::Unclear("tmux lets go of this terminal again and again.".to_owned()),
+            Ok(_) => again_and_again(),
             Err(tmux::Error::Refused(_)) => Detached::Ended,
             // Not an answer: the shell may well be alive.
             Err(error @ tmux::Error::Unreachable(_)) => Detached::Unclear(error.to_string()),
@@ -575,7 +625,7 @@ impl Task {
                 .write
                 .resize(pty_process::Size::new(size.rows, size.cols))
         {
-            tracing::warn!("tab {}: can't resize: {error}", self.tab);
+            tracing::warn!("{}: can't resize: {error}", self.shown);
         }
     }
 

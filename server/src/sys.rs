@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
+use purplemux_core::AgentKey;
+
 /// What `/proc/PID/stat` says (proc(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
@@ -112,10 +114,18 @@ pub fn claudes() -> Vec<u32> {
         .collect()
 }
 
-/// Whether `/proc` can be read at all: without it, "no such process" says nothing.
+/// Whether this process is gone for certain: its pid is nobody's, or another's. What can't be read is not
+/// gone.
 #[must_use]
-pub fn can_tell() -> bool {
-    stat(std::process::id()).is_some()
+pub fn is_gone(agent: &AgentKey) -> bool {
+    match stat(agent.pid) {
+        Some(stat) => stat.start != agent.start || stat.is_dead(),
+        // Without a readable `/proc`, "no such process" says nothing.
+        None => {
+            !PathBuf::from(format!("/proc/{}", agent.pid)).exists()
+                && stat(std::process::id()).is_some()
+        }
+    }
 }
 
 /// The arguments of a process. Node's versions of Claude Code overwrite theirs with their title: then it

@@ -91,6 +91,8 @@ async fn recover(
     for agent in restored {
         processes.adopt(agent).await;
     }
+    // Claudes outside our tabs, whose directories nothing else names.
+    processes.look_around().await;
     let (looked, files_looked) = oneshot::channel();
     let files = session_file::run(hub.clone(), processes.clone(), looked);
     task::spawn("status files", files);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use purplemux_core::{AgentKey, Event, Time, net};
+use purplemux_core::{Event, Time, net};
 use purplemux_wire::browser::Item;
 use tokio::sync::watch;
 use tracing::debug;
@@ -90,7 +90,7 @@ impl Net {
         witnesses.processes.look_around().await;
         self.rounds.send_modify(|round| *round += 1);
         for agent in self.hub.long_busy().await? {
-            if is_gone(&agent) {
+            if sys::is_gone(&agent) {
                 self.hub.send(Event::ProcessMissed { agent }).await?;
             }
         }
@@ -183,13 +183,5 @@ fn roots(item: &Item, listing: &tmux::Listing) -> Vec<u32> {
             .collect()
     } else {
         item.pid.into_iter().collect()
-    }
-}
-
-fn is_gone(agent: &AgentKey) -> bool {
-    match sys::stat(agent.pid) {
-        Some(stat) => stat.start != agent.start || stat.is_dead(),
-        // What can't be read is not gone.
-        None => !Path::new("/proc").join(agent.pid.to_string()).exists() && sys::can_tell(),
     }
 }

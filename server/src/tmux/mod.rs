@@ -11,8 +11,8 @@ use purplemux_wire::tmux::PaneLine;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::hooks;
-use crate::task;
+use crate::ingest::process::ForeignPane;
+use crate::{hooks, task};
 
 mod client;
 mod place;
@@ -82,6 +82,9 @@ pub struct Handle {
     health: watch::Receiver<Health>,
     place: Arc<Place>,
 }
+
+/// What xterm.js can do, for a tmux client that draws for it.
+const FEATURES: &str = "RGB,256,clipboard,hyperlinks,sync,title,mouse,focus,bpaste,cstyle,extkeys,strikethrough,usstyle,overline";
 
 /// Commands that may wait to be written; askers wait beyond that.
 const QUEUE: usize = 256;
@@ -246,22 +249,39 @@ impl Handle {
     /// one of them ignores it.
     #[must_use]
     pub fn attach_command(&self, tab: &TabId) -> Attach {
-        let mut arguments: Vec<OsString> = vec![
-            "-u".into(),
-            "-T".into(),
-            "RGB,256,clipboard,hyperlinks,sync,title,mouse,focus,bpaste,cstyle,extkeys,strikethrough,usstyle,overline"
-                .into(),
-        ];
+        let mut arguments: Vec<OsString> = ["-u", "-T", FEATURES].map(OsString::from).into();
         arguments.extend(self.place.arguments());
         arguments.extend(["attach-session", "-E", "-t"].map(OsString::from));
         arguments.push(format!("={tab}").into());
-        let mut environment = self.place.environment.clone();
-        environment.push(("TERM".into(), "xterm-256color".into()));
         Attach {
             program: "tmux".into(),
             arguments,
-            environment,
+            environment: self.client_environment(),
         }
+    }
+
+    /// How to attach a terminal to a pane of a tmux server that is not ours: it must be running, and its
+    /// windows keep their size while a terminal of the person's is attached (measured, tmux 3.3a: a client
+    /// that is alone counts nevertheless).
+    #[must_use]
+    pub fn attach_elsewhere(&self, pane: &ForeignPane) -> Attach {
+        let mut arguments: Vec<OsString> = ["-u", "-N", "-T", FEATURES, "-S"]
+            .map(OsString::from)
+            .into();
+        arguments.push(pane.socket.clone().into());
+        arguments.extend(["attach-session", "-E", "-f", "ignore-size", "-t"].map(OsString::from));
+        arguments.push(format!("%{}", pane.pane.pane).into());
+        Attach {
+            program: "tmux".into(),
+            arguments,
+            environment: self.client_environment(),
+        }
+    }
+
+    fn client_environment(&self) -> Vec<(OsString, OsString)> {
+        let mut environment = self.place.environment.clone();
+        environment.push(("TERM".into(), "xterm-256color".into()));
+        environment
     }
 
     /// Leaves the server alone and closes the control client: a tmux whose control client is not drained

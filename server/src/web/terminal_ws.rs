@@ -13,7 +13,7 @@ use axum::{Extension, extract::rejection::QueryRejection};
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use http::StatusCode;
-use purplemux_core::TabId;
+use purplemux_core::{AgentKey, TabId};
 use purplemux_wire::browser::ClientMsg;
 use purplemux_wire::frame::{FromViewer, ToViewer};
 use serde::Deserialize;
@@ -21,8 +21,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::{App, Caller, Problem, Shared};
-use crate::pane::{Ask, Size, Terminal};
-use crate::tmux;
+use crate::ingest::process::foreign_pane;
+use crate::pane::{Ask, Shown, Size, Terminal};
+use crate::{sys, tmux};
 
 /// How long a browser may take to say hello.
 pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
@@ -42,7 +43,9 @@ const MESSAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// What the address says.
 #[derive(Debug, Deserialize)]
 pub struct Wanted {
-    tab: String,
+    tab: Option<String>,
+    /// A row's id instead: an agent in a tmux of the person's own.
+    item: Option<String>,
     #[serde(default = "usual_cols")]
     cols: u16,
     #[serde(default = "usual_rows")]
@@ -74,22 +77,65 @@ pub async fn open(
             format!("Say which terminal: /api/terminal?tab=ID&cols=80&rows=24. {error}"),
         )
     })?;
-    let layout = app.tabs.layout();
-    let Some(tab) = layout.tab(&wanted.tab) else {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            format!("There is no tab {:?}.", wanted.tab),
-        ));
+    let (shown, ended) = match (&wanted.tab, &wanted.item) {
+        (Some(tab), None) => tab_of(&app, tab)?,
+        (None, Some(item)) => (elsewhere(&app, item)?, false),
+        (Some(_), Some(_)) | (None, None) => {
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "Say which terminal: ?tab=ID, or ?item=ID for a session outside purplemux.",
+            ));
+        }
     };
-    let ended = tab.ended;
     let tasks = app.tasks.clone();
     Ok(upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX)
-        .on_upgrade(move |socket| tasks.track_future(run(app, caller, wanted, ended, socket))))
+        .on_upgrade(move |socket| {
+            tasks.track_future(run(app, caller, wanted, shown, ended, socket))
+        }))
 }
 
-async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut socket: WebSocket) {
+fn tab_of(app: &App, id: &str) -> Result<(Shown, bool), Problem> {
+    let layout = app.tabs.layout();
+    let tab = layout
+        .tab(id)
+        .ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, format!("There is no tab {id:?}.")))?;
+    Ok((Shown::Tab(TabId::from(id)), tab.ended))
+}
+
+/// An agent that is on show and runs in a tmux of the person's own. Where is asked of the process itself:
+/// an address can't name a socket.
+fn elsewhere(app: &App, id: &str) -> Result<Shown, Problem> {
+    let absent = |why: &str| Problem::new(StatusCode::NOT_FOUND, format!("{why} {id:?}."));
+    let snapshots = app.hub.snapshots();
+    let pid = {
+        let snapshot = snapshots.borrow();
+        let item = snapshot.items.iter().find(|item| item.id == id);
+        item.and_then(|item| item.pid)
+    };
+    let pid = pid.ok_or_else(|| absent("There is no session"))?;
+    let host = app.hub.host();
+    let agent = sys::stat(pid)
+        .map(|stat| AgentKey {
+            host: host.clone(),
+            pid,
+            start: stat.start,
+        })
+        .filter(|agent| agent.to_string() == id)
+        .ok_or_else(|| absent("There is no session"))?;
+    let pane = foreign_pane(pid, host).ok_or_else(|| absent("No tmux has a terminal for"))?;
+    Ok(Shown::Elsewhere { agent, pane })
+}
+
+async fn run(
+    app: Arc<App>,
+    caller: Caller,
+    wanted: Wanted,
+    shown: Shown,
+    ended: bool,
+    mut socket: WebSocket,
+) {
     let Some(owner) = greet(&app, &caller, &mut socket).await else {
         return;
     };
@@ -101,10 +147,10 @@ async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut soc
         farewell(&mut sink, &mut stream, close_code::NORMAL, "ended").await;
         return;
     }
-    let terminal = match get_terminal(&app, &wanted, &owner).await {
+    let terminal = match get_terminal(&app, &wanted, &shown, &owner).await {
         Ok(terminal) => terminal,
         Err(error) => {
-            tracing::error!("tab {}: {error:#}", wanted.tab);
+            tracing::error!("{shown}: {error:#}");
             let end = ToViewer::End(format!("{error:#}"));
             drop(sink.send(Message::binary(end.encode())).await);
             farewell(&mut sink, &mut stream, close_code::ERROR, "no terminal").await;
@@ -118,7 +164,7 @@ async fn run(app: Arc<App>, caller: Caller, wanted: Wanted, ended: bool, mut soc
     let mut outbound = Outbound {
         sink,
         outbox,
-        tab: wanted.tab.clone(),
+        tab: wanted.tab,
         listing,
         title: None,
     };
@@ -167,18 +213,22 @@ pub async fn greet(app: &App, caller: &Caller, socket: &mut WebSocket) -> Option
     None
 }
 
-async fn get_terminal(app: &App, wanted: &Wanted, owner: &str) -> anyhow::Result<Terminal> {
-    let tab = TabId::from(wanted.tab.as_str());
+async fn get_terminal(
+    app: &App,
+    wanted: &Wanted,
+    shown: &Shown,
+    owner: &str,
+) -> anyhow::Result<Terminal> {
     let size = Size {
         cols: wanted.cols,
         rows: wanted.rows,
     };
     if let Some(offset) = wanted.offset
-        && let Some(terminal) = app.panes.resume(&tab, owner, offset, size).await
+        && let Some(terminal) = app.panes.resume(shown, owner, offset, size).await
     {
         return Ok(terminal);
     }
-    app.panes.open(tab, owner.to_owned(), size)
+    app.panes.open(shown.clone(), owner.to_owned(), size)
 }
 
 /// How a socket's end came about.
@@ -237,7 +287,8 @@ async fn read(stream: &mut SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> 
 struct Outbound {
     sink: SplitSink<WebSocket, Message>,
     outbox: mpsc::Receiver<ToViewer>,
-    tab: String,
+    /// A tab of ours; of other servers nothing is listed.
+    tab: Option<String>,
     listing: watch::Receiver<Arc<tmux::Listing>>,
     /// What the viewer was last told.
     title: Option<String>,
@@ -250,7 +301,7 @@ impl Outbound {
         let pane = listing
             .panes
             .iter()
-            .find(|pane| *pane.session == *self.tab)?;
+            .find(|pane| self.tab.as_deref() == Some(&*pane.session))?;
         let title = Some(format!("{}|{}", pane.command, pane.path));
         if title == self.title {
             return None;

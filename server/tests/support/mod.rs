@@ -423,6 +423,12 @@ impl<'s> Browser<'s> {
         Terminal::new(self.greeted(&path), cols, rows)
     }
 
+    /// The terminal of a session outside our tabs.
+    pub fn terminal_elsewhere(&self, item: &str, cols: u16, rows: u16) -> Terminal {
+        let path = format!("/api/terminal?item={item}&cols={cols}&rows={rows}");
+        Terminal::new(self.greeted(&path), cols, rows)
+    }
+
     pub fn resume(&self, tab: &str, offset: u64, cols: u16, rows: u16) -> Terminal {
         let path = format!("/api/terminal?tab={tab}&cols={cols}&rows={rows}&offset={offset}");
         Terminal::new(self.greeted(&path), cols, rows)
