@@ -12,6 +12,8 @@ use crate::witness::{ToolCall, WaitingFor};
 
 /// A request may be stamped this long before the dialog is written (measured up to 158 ms).
 pub(crate) const ASK_SKEW: Duration = Duration::from_millis(200);
+/// … and this long on a loaded machine, if no other fits better.
+const ASK_SLOW: Duration = Duration::from_millis(500);
 /// Open requests kept: more than subagents ever ask at once; the oldest goes first.
 const ASKS_MAX: usize = 64;
 
@@ -166,7 +168,18 @@ impl Asks {
         let fresh = || self.open.iter().filter(|a| !a.passed).filter(fits);
         let best = fresh()
             .find(|a| shown.is_some_and(|shown| a.is(shown)))
-            .or_else(|| fresh().find(|a| a.at.boot + ASK_SKEW >= since));
+            .or_else(|| {
+                // Until one was known to be in front, a later request may stand behind one that was not heard.
+                fresh()
+                    .filter(|a| shown.is_some() || a.at.boot <= since + ASK_SKEW)
+                    .find(|a| a.at.boot + ASK_SKEW >= since)
+            })
+            // On a loaded machine the file is slower than measured; seconds before, nobody was asked.
+            .or_else(|| {
+                fresh()
+                    .next_back()
+                    .filter(|a| a.at.boot <= since && a.at.boot + ASK_SLOW >= since)
+            });
         match best {
             Some(ask) => ask.words(),
             None => Words {

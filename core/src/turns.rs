@@ -297,6 +297,15 @@ impl Turns {
             .find(|call| call.use_id.as_ref() == Some(id))
     }
 
+    /// The call was started by `by`.
+    pub(crate) fn started_by(&self, call: &ToolCall, by: Time) -> bool {
+        let hooked = self.hooks.iter().map(|t| (t.at.boot, t.what.call()));
+        let written = self.lines.iter().map(|l| (l.at.boot, l.call()));
+        hooked
+            .chain(written)
+            .any(|(at, started)| started == Some(call) && at <= by)
+    }
+
     /// A hook or the transcript has told this call's result.
     pub(crate) fn ended(&self, call: &ToolCall) -> bool {
         let Some(id) = &call.use_id else { return false };

@@ -498,7 +498,7 @@ impl Agent {
             // A prompt came after: the dialog is history, whatever becomes of that prompt.
             closing.held = None;
         }
-        if self.dialog_found(&closing) {
+        if ctx.recovered.is_some() && self.dialog_found(&closing) {
             let mut spell = closing.spell;
             spell.menu = closing.reading;
             return (Phase::Working(spell), true);
@@ -577,7 +577,7 @@ impl Agent {
                 .status
                 .as_ref()
                 .is_some_and(|s| s.kind() == StatusKind::Menu)
-            && matches!(closing.reading, Reading::Answered { ok: true })
+            && matches!(closing.reading, Reading::Answered { .. })
             && self.tool_stands_open(&closing.spell)
     }
 

@@ -119,7 +119,9 @@ impl Agent {
     fn dialog_words(&self, spell: &Spell, status: &Status) -> Words {
         let waiting = status.waiting.clone().unwrap_or(WaitingFor::Permission);
         let shown = spell.dialog.as_ref().and_then(|d| d.name.as_ref());
-        let words = self.asks.words(&waiting, status.since.boot, shown);
+        // Of a dialog that moved to the front, the request may be as old as the first one's.
+        let since = spell.dialog.as_ref().map_or(status.since, |d| d.since);
+        let words = self.asks.words(&waiting, since.boot, shown);
         if words.name.is_some() {
             return words;
         }
@@ -128,6 +130,8 @@ impl Agent {
         if open.is_empty() {
             open = self.turns.open_lines(spell.start.earlier(500));
         }
+        let by = status.since.boot + ASK_SKEW;
+        open.retain(|t| self.turns.started_by(t, by));
         // Only one question or plan can be open; another tool may run beside the one that is asked about.
         open.retain(|t| match &waiting {
             WaitingFor::Input => &*t.name == QUESTION_TOOL,
