@@ -12,6 +12,7 @@ mod support;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -743,4 +744,122 @@ fn h01_h04_badges_outlive_the_server_and_evidence_corrects_them() {
     shows(&server, &idle, "idle");
     gone(&server, &dies);
     dies.child = Command::new("sleep").arg("600").spawn().unwrap();
+}
+
+#[test]
+fn n10_a_hook_that_names_a_process_that_is_no_claude_makes_no_row() {
+    let server = TestServer::start();
+    let dir = server.dir.path();
+    let witness = Standin::new(dir);
+    witness.write("idle");
+    shows(&server, &witness, "idle");
+    let tab = server.json(&["tab", "create", "--json"]);
+    let socket = tab["tmux"]["socket"].as_str().unwrap().to_owned();
+    let session = tab["tab"].as_str().unwrap().to_owned();
+    let shell = Command::new("tmux")
+        .args(["-S", &socket, "display-message", "-p", "-t", &session])
+        .arg("#{pane_pid}")
+        .output()
+        .unwrap();
+    let shell: u32 = String::from_utf8(shell.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    let claude_dir = dir.join("nobody-s");
+    let sleeper = Standin::in_claude_dir(dir, Some(&claude_dir));
+    let token = server.token();
+    let fire = |pid: u32, start: Option<u64>, event: &str| {
+        let (pid, start) = (pid.to_string(), start.map(|start| start.to_string()));
+        let mut headers = vec![
+            ("x-pmux-token", token.as_str()),
+            ("x-pmux-event", event),
+            ("x-pmux-pid", &pid),
+        ];
+        headers.extend(start.as_deref().map(|start| ("x-pmux-start", start)));
+        let answer = server.local("POST", "/api/status/hook", &headers, b"{}");
+        assert_eq!(answer.status, 204);
+    };
+    for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
+        for pid in [1, std::process::id(), server.pid(), shell, sleeper.pid()] {
+            fire(pid, None, event);
+        }
+        fire(sleeper.pid(), Some(sleeper.start), event);
+        fire(sleeper.pid(), Some(sleeper.start - 1), event);
+    }
+    settle(&server, &witness);
+    let rows = items(&server);
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    for row in rows.iter().filter(|row| row["pid"] != witness.pid()) {
+        assert_eq!(row["tab"], session.as_str());
+        assert!(row["state"].is_null(), "{row}");
+    }
+    let log = fs::read_to_string(server.home().join("logs/server.log")).unwrap();
+    assert!(!log.contains("nobody-s"), "its directory is watched: {log}");
+
+    // A status file of its own is evidence; what was said before it came is kept (H08).
+    sleeper.write("busy");
+    fire(sleeper.pid(), Some(sleeper.start), "UserPromptSubmit");
+    shows(&server, &sleeper, "busy");
+}
+
+#[test]
+fn h08_a_hook_finds_a_claude_that_writes_no_file() {
+    let server = TestServer::start();
+    let dir = server.dir.path();
+    let program = dir.join("claude");
+    symlink("/bin/sleep", &program).unwrap();
+    let mut claude = Command::new(&program)
+        .arg0("sleep")
+        .arg("600")
+        .current_dir(dir)
+        .spawn()
+        .unwrap();
+    let pid = claude.id().to_string();
+    let token = server.token();
+    let headers = [
+        ("x-pmux-token", token.as_str()),
+        ("x-pmux-event", "UserPromptSubmit"),
+        ("x-pmux-pid", &pid),
+    ];
+    let answer = server.local("POST", "/api/status/hook", &headers, b"{\"prompt\":\"x\"}");
+    assert_eq!(answer.status, 204);
+    wait("never busy", || {
+        item_of(&server, claude.id()).filter(|item| item["state"] == "busy")
+    });
+    claude.kill().unwrap();
+    claude.wait().unwrap();
+}
+
+#[test]
+fn n10_a_hook_of_an_ended_process_is_nobody_else_s() {
+    let server = TestServer::start();
+    let standin = Standin::new(server.dir.path());
+    standin.write("busy");
+    shows(&server, &standin, "busy");
+    let mut ended = Command::new("true").spawn().unwrap();
+    let pid = ended.id().to_string();
+    ended.wait().unwrap();
+    // Its conversation has been taken up by another process.
+    let body = json!({
+        "hook_event_name": "SessionEnd",
+        "reason": "other",
+        "session_id": format!("00000000-0000-4000-8000-{:012}", standin.pid()),
+    });
+    let token = server.token();
+    let headers = [("x-pmux-token", token.as_str()), ("x-pmux-pid", &pid)];
+    let answer = server.local(
+        "POST",
+        "/api/status/hook",
+        &headers,
+        body.to_string().as_bytes(),
+    );
+    assert_eq!(answer.status, 204);
+    let witness = Standin::new(server.dir.path());
+    settle(&server, &witness);
+    let item = item_of(&server, standin.pid()).unwrap();
+    assert_eq!(
+        (&item["state"], &item["hooks"]),
+        (&json!("busy"), &json!(false))
+    );
 }

@@ -74,11 +74,23 @@ async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Resu
     {
         received.hook.pane = pane_of_session(hub, session);
     }
-    if let Some(agent) = &received.hook.agent {
-        // Announced before its hook, so that the hook finds it. A process that has ended since is not
-        // announced; its hook still counts for what is already known of it.
-        let witnesses = hub.witnesses();
-        drop(witnesses.processes.look(agent.pid, Some(agent.start)).await);
+    match &received.hook.agent {
+        Some(agent) => {
+            // Announced before its hook, so that the hook finds it. A process that has ended since is not
+            // announced; its hook still counts for what is already known of it. What is no Claude is not
+            // announced either: the hook waits for a while, in case that its status file is still to come.
+            let processes = &hub.witnesses().processes;
+            if processes.look_named(agent.pid, agent.start).await.is_none() {
+                debug!(%agent, "A hook names a process that is no Claude, or none yet.");
+            }
+        }
+        None if headers.pid.is_some() && sys::can_tell() => {
+            // It had ended before its hook came. Whoever is in its pane now, or has taken up its
+            // conversation, is another.
+            debug!(?headers, "A hook names a process that does not exist.");
+            return Ok(());
+        }
+        None => {}
     }
     let hook = Box::new(received.hook);
     hub.send(Event::HookFired { hook }).await?;

@@ -20,6 +20,7 @@ use tokio::task::AbortHandle;
 use tracing::{debug, warn};
 
 use crate::hub::{self, Stopped};
+use crate::ingest::session_file;
 use crate::{clock, sys, task};
 
 /// Ctrl-Z is told by no file and no hook; half a second keeps it within its deadline of one.
@@ -81,11 +82,21 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Who says that a process is a Claude.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// Its own status file or our own memory, by its start time.
+    Believed,
+    /// Anybody: the process itself or its status file must say so too.
+    Checked,
+}
+
 #[derive(Debug)]
 enum Command {
     Look {
         pid: u32,
         start: Option<u64>,
+        word: Word,
         answer: oneshot::Sender<Option<AgentKey>>,
     },
     Adopt {
@@ -126,11 +137,25 @@ impl Processes {
     }
 
     /// Is this pid a living Claude? If so it is watched from now on, and `ProcessFound` is in the hub's
-    /// inbox before this returns. With `start` (from a status file or a hook) it must have started then,
-    /// and needs no other sign of being a Claude.
+    /// inbox before this returns. With `start` (from its status file) it must have started then, and needs
+    /// no other sign of being a Claude.
     pub async fn look(&self, pid: u32, start: Option<u64>) -> Option<AgentKey> {
+        self.ask(pid, start, Word::Believed).await
+    }
+
+    /// As [`Self::look`], for a process that a hook names: whoever holds the token can name any.
+    pub async fn look_named(&self, pid: u32, start: u64) -> Option<AgentKey> {
+        self.ask(pid, Some(start), Word::Checked).await
+    }
+
+    async fn ask(&self, pid: u32, start: Option<u64>, word: Word) -> Option<AgentKey> {
         let (answer, answered) = oneshot::channel();
-        let command = Command::Look { pid, start, answer };
+        let command = Command::Look {
+            pid,
+            start,
+            word,
+            answer,
+        };
         self.commands.send(command).await.ok()?;
         answered.await.ok()?
     }
@@ -238,8 +263,16 @@ struct Witness {
 impl Witness {
     async fn answer(&mut self, command: Command) -> Result<(), Stopped> {
         match command {
-            Command::Look { pid, start, answer } => {
-                let found = self.look(pid, start).await?;
+            Command::Look {
+                pid,
+                start,
+                word,
+                answer,
+            } => {
+                let found = match word {
+                    Word::Checked if !self.shows_itself(pid, start) => None,
+                    Word::Checked | Word::Believed => self.look(pid, start).await?,
+                };
                 task::answer(answer, found);
             }
             Command::Adopt { agent, answer } => {
@@ -276,6 +309,27 @@ impl Witness {
         }
         self.track(agent.clone()).await?;
         Ok(self.agents.contains_key(&agent).then_some(agent))
+    }
+
+    /// Whether this process is a Claude by its own name or by a status file of its own.
+    fn shows_itself(&self, pid: u32, start: Option<u64>) -> bool {
+        let Some(stat) = sys::stat(pid).filter(|stat| start.is_none_or(|at| at == stat.start))
+        else {
+            return false;
+        };
+        let agent = AgentKey {
+            host: self.host.clone(),
+            pid,
+            start: stat.start,
+        };
+        if self.agents.contains_key(&agent) || sys::is_claude(pid, &stat) {
+            return true;
+        }
+        let pane = self.process(&agent, stat.parent).pane;
+        let ours = pane.is_some_and(|pane| self.owns(&pane));
+        claude_dir(pid, ours).is_some_and(|dir| {
+            session_file::speaks_of(&dir.join(format!("sessions/{pid}.json")), pid, stat.start)
+        })
     }
 
     /// The agent that `pid` is, with the ancestors that may be agents too, nearest first.

@@ -486,6 +486,12 @@ enum Unread {
     NotNow(String),
 }
 
+/// Whether this is the status file of just this process.
+pub fn speaks_of(path: &Path, pid: u32, start: u64) -> bool {
+    read_file(path)
+        .is_ok_and(|(reading, _, _)| reading.pid == pid && reading.proc_start == Some(start))
+}
+
 /// Reads one status file. Nothing but a regular file is opened for reading: not through a link, and
 /// without waiting for a pipe's writer.
 fn read_file(path: &Path) -> Result<(Reading, Stamp, Look), Unread> {
