@@ -1,6 +1,8 @@
 // Questions and orders over HTTP. Owns the header that proves the login and how a refusal becomes a sentence; must
 // never keep an answer (the fleet comes by the status socket).
 
+import type { Explanation } from "./wire/protocol.ts";
+
 /** The server (or the way to it) said no; the message is its sentence. */
 export class Refused extends Error {
   /** HTTP status, 0 when no answer came. */
@@ -96,6 +98,11 @@ export async function renameTab(tab: string, name: string): Promise<void> {
 /** Refused with 409 while an agent lives in it, unless `force`. */
 export async function closeTab(tab: string, force: boolean): Promise<void> {
   await ask("DELETE", `/api/tabs/${encodeURIComponent(tab)}${force ? "?force=1" : ""}`);
+}
+
+/** Why an item shows what it shows, asked anew each time. */
+export async function explain(item: string): Promise<Explanation> {
+  return (await (await ask("GET", `/api/explain?item=${encodeURIComponent(item)}`)).json()) as Explanation;
 }
 
 /** Makes the server look at this tab's processes again; what it finds comes by the status socket. */

@@ -40,6 +40,8 @@ class Page {
   filter = $state<Counted | null>(null);
   /** Ids of the workspaces whose rows are folded away. */
   collapsed = $state.raw<readonly string[]>([]);
+  /** The row whose "Why this state?" is open. */
+  whyOf = $state<string | null>(null);
   /** A sentence about something that was asked for and not done. */
   complaint = $state<string | null>(null);
   /** For the polite live region. */

@@ -21,6 +21,8 @@ test("the Alt layer, and F6", async () => {
   expect(key(press({ code: "Digit0", altKey: true }))).toBe("sidebar");
   expect(key(press({ code: "BracketLeft", altKey: true }))).toBe("previous-tab");
   expect(key(press({ code: "KeyW", altKey: true }))).toBe("close-tab");
+  expect(key(press({ code: "Slash", altKey: true, shiftKey: true }))).toBe("why");
+  expect(key(press({ code: "Slash", altKey: true }))).toBeNull();
 });
 
 test("everything else is the terminal's", async () => {

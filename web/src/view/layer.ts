@@ -1,7 +1,7 @@
 // The keys that are ours everywhere, also inside a terminal: the Alt layer (Linux, Windows), Cmd on macOS, and F6. All
 // other keys belong to the terminal. Owns which key means what; must never claim a key of an input method's.
 
-export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab" | "close-tab" | "previous-tab" | "next-tab";
+export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab" | "close-tab" | "previous-tab" | "next-tab" | "why";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
@@ -9,6 +9,7 @@ const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 export function layerKey(event: KeyboardEvent): LayerAction | null {
   if (event.isComposing || event.keyCode === 229 || event.getModifierState("AltGraph")) return null;
   if (event.code === "F6" && !event.altKey && !event.ctrlKey && !event.metaKey) return event.shiftKey ? "previous-region" : "next-region";
+  if (event.code === "Slash" && (MAC ? event.metaKey && event.ctrlKey && !event.altKey : event.altKey && event.shiftKey && !event.ctrlKey && !event.metaKey)) return "why";
   if (event.shiftKey) return null;
   if (MAC) {
     if (!event.metaKey || event.altKey) return null;
