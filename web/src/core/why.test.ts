@@ -40,9 +40,10 @@ test("times are to the millisecond, on the viewer's own clock", () => {
 });
 
 test.each([
-  [0, "+0.0 s"],
+  [0, "+0 ms"],
+  [-11, "\u221211 ms"],
   [407, "+0.4 s"],
-  [-90, "\u22120.1 s"],
+  [-100, "\u22120.1 s"],
   [59_900, "+59.9 s"],
   [-124_000, "\u22122m 04s"],
 ])("%d ms from what decided is %s", (ms, words) => expect(distance(ms, say)).toBe(words));

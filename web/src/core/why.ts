@@ -32,10 +32,11 @@ export function span(ms: number, say: Say): string {
   return `${say("time.d", { n: Math.floor(hours / 24) })} ${say("time.h", { n: hours % 24 })}`;
 }
 
-/** `+0.4 s`, `−0.1 s`, `+2m 04s`: how far from the deciding event. */
+/** `−11 ms`, `+0.4 s`, `+2m 04s`: how far from the deciding event. */
 export function distance(ms: number, say: Say): string {
   const sign = ms < 0 ? "\u2212" : "+";
   const size = Math.abs(ms);
+  if (size < 100) return `${sign}${String(size)} ms`;
   return size < MINUTE_MS ? `${sign}${(size / 1000).toFixed(1)} s` : `${sign}${span(size, say)}`;
 }
 
