@@ -120,12 +120,15 @@ pub fn claudes() -> Vec<u32> {
 pub fn is_gone(agent: &AgentKey) -> bool {
     match stat(agent.pid) {
         Some(stat) => stat.start != agent.start || stat.is_dead(),
-        // Without a readable `/proc`, "no such process" says nothing.
-        None => {
-            !PathBuf::from(format!("/proc/{}", agent.pid)).exists()
-                && stat(std::process::id()).is_some()
-        }
+        None => is_nobody(agent.pid),
     }
+}
+
+/// Whether there is certainly no process of this pid. Without a readable `/proc`, "no such process" says
+/// nothing.
+#[must_use]
+pub fn is_nobody(pid: u32) -> bool {
+    !PathBuf::from(format!("/proc/{pid}")).exists() && stat(std::process::id()).is_some()
 }
 
 /// The arguments of a process. Node's versions of Claude Code overwrite theirs with their title: then it

@@ -84,7 +84,7 @@ async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Resu
                 debug!(%agent, "A hook names a process that is no Claude, or none yet.");
             }
         }
-        None if headers.pid.is_some() && sys::can_tell() => {
+        None if headers.pid.is_some_and(sys::is_nobody) => {
             // It had ended before its hook came. Whoever is in its pane now, or has taken up its
             // conversation, is another.
             debug!(?headers, "A hook names a process that does not exist.");
