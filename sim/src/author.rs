@@ -115,6 +115,7 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
                 (8, Start::Plain),
                 (1, Start::Untrusted),
                 (1, Start::Continue),
+                (1, Start::Fork),
             ])
         } else {
             Start::Plain
@@ -289,7 +290,7 @@ fn piece(chance: &mut Chance, scope: Scope) -> Piece {
                 fails: chance.percent(15),
             })
         }
-        1 | 2 => {
+        kind @ (1 | 2) => {
             let think = chance.between(50, 9000);
             let count = chance.weighted(&[(3, 0), (3, 1), (1, 2)]);
             let tools = (0..count)
@@ -299,7 +300,11 @@ fn piece(chance: &mut Chance, scope: Scope) -> Piece {
                     fails: false,
                 })
                 .collect();
-            Piece::Agent { think, tools }
+            if kind == 1 {
+                Piece::Agent { think, tools }
+            } else {
+                Piece::Teammate { think, tools }
+            }
         }
         3 => Piece::Shell {
             ms: chance.between(200, 60_000),

@@ -56,6 +56,8 @@ pub struct Claude {
     rest: Rest,
     queue: VecDeque<Waiting>,
     between: bool,
+    /// The line that closes the turn before is written only after the queue was emptied.
+    closing: Option<TranscriptKind>,
     agents: Vec<Agent>,
     born: u32,
     mates: u32,
@@ -65,6 +67,8 @@ pub struct Claude {
     menu: bool,
     dialogs: VecDeque<Asked>,
     tools: u64,
+    /// A fork's transcript begins, at its first prompt, with the lines of this conversation.
+    copies: Option<usize>,
     /// The entry of the dialog that moved to the front, and whose answered tool tells so.
     card: Option<(usize, Option<u32>)>,
 }
@@ -120,6 +124,8 @@ struct Main {
     vetoed: u8,
     wakes: bool,
     tool: Option<(Tool, ToolCall)>,
+    /// Calls of the same answer that wait for their turn.
+    ready: VecDeque<ToolCall>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +171,7 @@ enum Tick {
     ShellEnds(usize),
     Wakes(usize),
     Nag(u64),
+    Bored(u32),
     Tell,
     Esc(usize),
 }
@@ -216,6 +223,7 @@ impl Claude {
             rest: Rest::Idle,
             queue: VecDeque::new(),
             between: false,
+            closing: None,
             agents: Vec::new(),
             born: 0,
             mates: 0,
@@ -225,6 +233,7 @@ impl Claude {
             menu: false,
             dialogs: VecDeque::new(),
             tools: 0,
+            copies: None,
             card: None,
         }
     }
@@ -576,6 +585,7 @@ impl Claude {
                 }
             }
             Tick::Tell => self.notice(),
+            Tick::Bored(epoch) => self.is_bored(epoch),
             Tick::Nag(touched) => self.nag(touched),
             Tick::Esc(process) => {
                 if process == self.processes {
@@ -705,6 +715,7 @@ impl Claude {
     fn start(&mut self, how: Start) {
         self.processes += 1;
         let process = self.processes - 1;
+        self.copies = (how == Start::Fork && self.conversations > 0).then_some(self.conversation);
         if how != Start::Continue || self.conversations == 0 {
             self.conversation = self.conversations;
             self.conversations += 1;
@@ -781,10 +792,10 @@ impl Claude {
         } else {
             self.rewrite(file_at);
         }
-        let source = if how == Start::Continue {
-            StartSource::Resume
-        } else {
-            StartSource::Startup
+        let source = match how {
+            Start::Continue => StartSource::Resume,
+            Start::Fork => StartSource::Fork,
+            Start::Plain | Start::Untrusted => StartSource::Startup,
         };
         let hook_at = file_at + self.span(0, 130);
         self.hook(hook_at, HookKind::SessionStart { source });
@@ -948,6 +959,7 @@ impl Claude {
             self.tick(done, Tick::Queue);
             return;
         }
+        self.copy_lines(busy + 20);
         self.line(busy + 20, prompted(false));
         self.begin(turn.clone(), true);
         if let Some(main) = &mut self.main {
@@ -967,6 +979,40 @@ impl Claude {
         self.next(after, Next::Piece);
     }
 
+    fn copy_lines(&mut self, at: u64) {
+        let Some(of) = self.copies.take() else {
+            return;
+        };
+        let old: Vec<(u64, TranscriptKind)> = self
+            .signals
+            .iter()
+            .filter_map(|(signal, cancelled)| match &signal.what {
+                What::Line {
+                    conversation,
+                    written,
+                    kind,
+                    ..
+                } if *conversation == of && !cancelled => Some((*written, kind.clone())),
+                What::Line { .. }
+                | What::Hook { .. }
+                | What::Wrote { .. }
+                | What::Removed { .. }
+                | What::Found { .. }
+                | What::KeyFile { .. }
+                | What::Quiet { .. }
+                | What::Stopped { .. }
+                | What::Died { .. }
+                | What::Looked => None,
+            })
+            .collect();
+        for (written, kind) in old {
+            let id = self.line(at, kind);
+            if let What::Line { written: at, .. } = &mut self.signals[id].0.what {
+                *at = written;
+            }
+        }
+    }
+
     fn begin(&mut self, turn: Turn, typed: bool) {
         self.epoch += 1;
         self.main = Some(Main {
@@ -981,6 +1027,7 @@ impl Claude {
             vetoed: 0,
             wakes: false,
             tool: None,
+            ready: VecDeque::new(),
         });
     }
 
@@ -1062,8 +1109,7 @@ impl Claude {
             Piece::Tool(tool) => {
                 main.phase = Phase::Tool;
                 let name = tool_name(tool.dialog);
-                let call = self.call(name);
-                self.tool_starts(None, &call);
+                let call = self.main_call(name);
                 if let Some(main) = &mut self.main {
                     main.tool = Some((tool.clone(), call));
                 }
@@ -1110,6 +1156,43 @@ impl Claude {
                 self.next(after, Next::Piece);
             }
         }
+    }
+
+    /// The call of a piece that begins now. One answer may hold several calls: the transcript has them all at
+    /// once, each hook comes when its own turn has come.
+    fn main_call(&mut self, name: &str) -> ToolCall {
+        let waiting = self.main.as_mut().and_then(|main| main.ready.pop_front());
+        if let Some(call) = waiting {
+            let (now, tool) = (self.now, call.clone());
+            self.hook(now, HookKind::ToolStarted { tool });
+            return call;
+        }
+        let call = self.call(name);
+        self.tool_starts(None, &call);
+        if self.chance.percent(60) {
+            return call;
+        }
+        let rest: Vec<&'static str> = self.main.as_ref().map_or(Vec::new(), |main| {
+            let rest = main.turn.pieces.iter().skip(main.piece);
+            rest.map_while(|piece| match piece {
+                Piece::Tool(tool) => Some(tool_name(tool.dialog)),
+                Piece::Agent { .. } | Piece::Teammate { .. } => Some("Agent"),
+                Piece::Think { .. }
+                | Piece::Shell { .. }
+                | Piece::Compaction { .. }
+                | Piece::Wakeup { .. } => None,
+            })
+            .collect()
+        });
+        for name in rest {
+            let call = self.call(name);
+            let (now, tool) = (self.now, call.clone());
+            self.line(now, TranscriptKind::ToolStarted { tool });
+            if let Some(main) = &mut self.main {
+                main.ready.push_back(call);
+            }
+        }
+        call
     }
 
     fn call(&mut self, name: &str) -> ToolCall {
@@ -1181,7 +1264,7 @@ impl Claude {
     fn ask(&mut self, agent: Option<u32>, kind: Dialog, call: ToolCall) {
         let now = self.now;
         let lane = agent.and_then(|number| self.lane(number));
-        let written = now + 15 + self.delay(5, 25, 140);
+        let written = now + 12 + self.delay(5, 25, 140);
         let hook = match kind {
             Dialog::Permission | Dialog::Question | Dialog::Plan | Dialog::Phantom => {
                 Some(requested(&call))
@@ -1193,7 +1276,7 @@ impl Claude {
             Dialog::Auto => None,
         };
         let hook = hook.map(|kind| {
-            let at = now + self.span(0, 20);
+            let at = now + self.span(0, 40);
             self.lane_hook(at, lane, kind)
         });
         self.dialogs.push_back(Asked {
@@ -1324,7 +1407,7 @@ impl Claude {
                 let at = now + self.span(85, 120);
                 self.hook(at, HookKind::FormAnswered);
                 self.notify(at + 60, "elicitation_response");
-                self.next(at + 20 - now, Next::ToolEnds);
+                self.next(at + 75 - now, Next::ToolEnds);
             }
             Dialog::Question | Dialog::Plan => {
                 let after = self.span(45, 140);
@@ -1467,8 +1550,12 @@ impl Claude {
             }
         };
         if error.is_none() {
-            // The turn's own closing line is written with the next batch.
-            self.line(now + lag, TranscriptKind::TurnEnded { last_message: None });
+            let line = TranscriptKind::TurnEnded { last_message: None };
+            if self.queue.is_empty() {
+                self.line(now + lag, line);
+            } else {
+                self.closing = Some(line);
+            }
         }
         if self.queue.is_empty() {
             self.rest = Rest::Review {
@@ -1511,6 +1598,8 @@ impl Claude {
         let slow = matches!(&self.signals[stop].0.what, What::Hook { kind: HookKind::Stopped { background: Some(tasks), .. }, .. } if tasks.agents > 0);
         let stale = idle_at.saturating_sub(self.signals[stop].0.at) >= 5000;
         let plain = !slow && !stale && !self.waits_in_spell && lasted > 0;
+        let (bored, epoch) = (self.signals[stop].0.at + 60_000, self.epoch);
+        self.tick(bored, Tick::Bored(epoch));
         let Some(file) = self.refresh(idle_at) else {
             return;
         };
@@ -1527,6 +1616,15 @@ impl Claude {
             compacted,
         };
         self.judge(from, due, push, "P02 the turn ended");
+    }
+
+    /// Sixty seconds after the Stop, once, if nothing has happened (measured; not after an interrupt).
+    fn is_bored(&mut self, epoch: u32) {
+        let rests = !self.works() && !self.menu && self.dialogs.is_empty();
+        if epoch == self.epoch && rests && self.life == Life::Running {
+            let now = self.now;
+            self.notify(now, "idle_prompt");
+        }
     }
 
     fn last_end(&self) -> Id {
@@ -1591,7 +1689,12 @@ impl Claude {
         for _ in 0..waiting {
             self.line(now, TranscriptKind::Dequeued);
         }
-        self.line(now, prompted(!typed));
+        if let Some(line) = self.closing.take() {
+            self.line(now, line);
+        }
+        for _ in 0..waiting {
+            self.line(now, prompted(!typed));
+        }
         self.begin(turn, typed);
         if let Some(main) = &mut self.main {
             main.told = !typed;
@@ -1661,7 +1764,8 @@ impl Claude {
         }
         let hook = now + self.delay(40, 58, 80);
         self.hook(hook, HookKind::CompactStarted { manual: true });
-        let at = hook + self.delay(4, 20, 169);
+        // The hook's process takes some milliseconds to begin, the write does not.
+        let at = hook + self.delay(4, 20, 169) - 12;
         let busy = self.write(at, FileStatus::Busy, None);
         let due = Due::After {
             all: vec![busy],
@@ -1728,7 +1832,7 @@ impl Claude {
         let ended = now + self.delay(30, 42, 80);
         let reason = Arc::from("clear");
         self.hook(ended, HookKind::SessionEnd { reason });
-        let busy = ended + self.span(10, 40);
+        let busy = ended + self.span(1, 50) - 15;
         self.write(busy, FileStatus::Busy, None);
         self.conversation = self.conversations;
         self.conversations += 1;
@@ -1897,7 +2001,14 @@ impl Claude {
                 let call = call.clone();
                 self.tool_result(at + 20, &call);
             }
-            self.line(at + 20, TranscriptKind::Interrupted);
+            for call in &main.ready {
+                self.tool_result(at + 20, call);
+            }
+            if !in_tool && self.chance.percent(20) {
+                // 2.1.128 writes a stop reason on the part that had come.
+                self.line(at + 20, TranscriptKind::TurnEnded { last_message: None });
+            }
+            self.marker(at + 20);
         }
         self.rest = Rest::Idle;
         if !self.queue.is_empty() {
@@ -1917,24 +2028,36 @@ impl Claude {
         }
     }
 
+    /// The interrupt line; where a prompt waits it comes after the queue was emptied (s14).
+    fn marker(&mut self, at: u64) {
+        if self.queue.is_empty() {
+            self.line(at, TranscriptKind::Interrupted);
+        } else {
+            self.closing = Some(TranscriptKind::Interrupted);
+        }
+    }
+
     /// Esc or the last option at the main lane's dialog.
     fn refuse(&mut self) {
         let now = self.now;
         let Some(asked) = self.dialogs.pop_front() else {
             return;
         };
-        self.main = None;
+        let ready = self.main.take().map_or(VecDeque::new(), |main| main.ready);
         self.epoch += 1;
         let at = now + self.delay(76, 115, 170);
         self.tool_result(at + 20, &asked.call);
-        self.line(at + 20, TranscriptKind::Interrupted);
+        for call in &ready {
+            self.tool_result(at + 20, call);
+        }
+        self.marker(at + 20);
         self.rest = Rest::Idle;
         if !self.queue.is_empty() {
-            self.passes_to_queue(at);
-            let due = Due::After {
-                all: vec![self.signals.len() - 1],
-                ms: 800,
-            };
+            let idle = self.passes_to_queue(at);
+            let due = idle.map_or(Due::Never, |idle| Due::After {
+                all: vec![idle],
+                ms: 1000,
+            });
             self.judge(now, due, Push::Silent, "B06 a prompt waits");
             return;
         }
@@ -1973,8 +2096,7 @@ impl Claude {
         if let Some(main) = &mut self.main {
             main.phase = Phase::Tool;
         }
-        let call = self.call("Agent");
-        self.tool_starts(None, &call);
+        let call = self.main_call("Agent");
         self.born += 1;
         let number = self.born;
         let id: Arc<str> = Arc::from(format!("a{number:016x}"));
@@ -1999,7 +2121,16 @@ impl Claude {
             mate,
         });
         self.tick(started + think + 150, Tick::Agent(number));
-        let after = at - now + self.span(120, 240);
+        let beside = self.main.as_ref().is_some_and(|main| {
+            main.ready
+                .front()
+                .is_some_and(|call| call.name.as_ref() == "Agent")
+        });
+        let after = if beside {
+            self.span(1, 5)
+        } else {
+            at - now + self.span(120, 240)
+        };
         self.next(after, Next::Piece);
     }
 

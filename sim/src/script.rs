@@ -70,6 +70,8 @@ pub enum Start {
     Untrusted,
     /// `--continue`: the conversation before, with its transcript.
     Continue,
+    /// `--fork-session`: a new one that begins with the lines of the one before.
+    Fork,
 }
 
 /// What a prompt makes Claude do.
