@@ -55,6 +55,8 @@ pub struct Claude {
     epoch: u32,
     rest: Rest,
     queue: VecDeque<Waiting>,
+    /// When the newest prompt that waits is told by its hook.
+    enqueued_at: u64,
     between: bool,
     /// The line that closes the turn before is written only after the queue was emptied.
     closing: Option<TranscriptKind>,
@@ -100,6 +102,8 @@ enum Rest {
 enum Queued {
     Typed(Turn),
     Notice,
+    /// A teammate's message: no hook, no line of the queue (s38).
+    Mate,
 }
 
 /// A thing that waits, and the signals that tell of it.
@@ -155,6 +159,7 @@ struct Asked {
     agent: Option<u32>,
     kind: Dialog,
     call: ToolCall,
+    drawn: u64,
     /// The Notification comes six seconds after the last key.
     touched: u64,
     notified: bool,
@@ -222,6 +227,7 @@ impl Claude {
             epoch: 0,
             rest: Rest::Idle,
             queue: VecDeque::new(),
+            enqueued_at: 0,
             between: false,
             closing: None,
             agents: Vec::new(),
@@ -262,6 +268,17 @@ impl Claude {
             .map(|(signal, cancelled)| (!cancelled).then_some(signal))
             .collect();
         (signals, self.entries, self.now)
+    }
+
+    /// In the middle of something that ends within a moment; a history does not end here.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        let ending = self
+            .main
+            .as_ref()
+            .is_some_and(|main| matches!(main.phase, Phase::Ending | Phase::Clearing));
+        let moves = ending || self.between || self.notices > 0 || self.now <= self.written_at;
+        moves && !self.is_suspended() && !self.is_dead()
     }
 
     // ---- what the author of a history may look at --------------------------------------------------
@@ -948,6 +965,13 @@ impl Claude {
                 Push::Silent,
                 "I05 a blocked prompt",
             );
+            self.say(
+                Want::AsBefore { at: now },
+                now,
+                Due::Unread(began),
+                Push::Silent,
+                "rule 3: the file never said busy",
+            );
             let due = Due::Silence {
                 file: idle,
                 busy: Some(began),
@@ -1054,6 +1078,10 @@ impl Claude {
                 task_notification: false,
             },
         );
+        self.enqueued_at = at + 20;
+        if let Some(main) = &mut self.main {
+            main.takes_esc = main.takes_esc.max(at + 20);
+        }
         let line = self.line(at + 10, TranscriptKind::Enqueued);
         self.queue.push_back(Waiting {
             what: Queued::Typed(turn.clone()),
@@ -1234,13 +1262,23 @@ impl Claude {
         self.tool_result(at, call);
     }
 
-    fn tool_result(&mut self, at: u64, call: &ToolCall) {
-        if let Some(use_id) = call.use_id.clone() {
-            self.line(at, TranscriptKind::ToolEnded { use_id });
-        }
+    fn tool_result(&mut self, at: u64, call: &ToolCall) -> Option<Id> {
+        let use_id = call.use_id.clone()?;
+        Some(self.line(at, TranscriptKind::ToolEnded { use_id }))
+    }
+
+    /// Two dialogs that are drawn within one another's delays can't be told apart; it was never recorded.
+    fn just_asked(&self) -> bool {
+        self.dialogs
+            .iter()
+            .any(|asked| self.now < asked.drawn + 250)
     }
 
     fn main_asks(&mut self) {
+        if self.just_asked() {
+            self.next(260, Next::Asks);
+            return;
+        }
         let Some((tool, call)) = self.main.as_ref().and_then(|main| main.tool.clone()) else {
             return;
         };
@@ -1264,7 +1302,8 @@ impl Claude {
     fn ask(&mut self, agent: Option<u32>, kind: Dialog, call: ToolCall) {
         let now = self.now;
         let lane = agent.and_then(|number| self.lane(number));
-        let written = now + 12 + self.delay(5, 25, 140);
+        // However slow the machine, the two never lay further apart (measured).
+        let written = now + (12 + self.delay(5, 25, 140)).min(175);
         let hook = match kind {
             Dialog::Permission | Dialog::Question | Dialog::Plan | Dialog::Phantom => {
                 Some(requested(&call))
@@ -1276,13 +1315,14 @@ impl Claude {
             Dialog::Auto => None,
         };
         let hook = hook.map(|kind| {
-            let at = now + self.span(0, 40);
+            let at = now + self.chance.between(0, 40);
             self.lane_hook(at, lane, kind)
         });
         self.dialogs.push_back(Asked {
             agent,
             kind,
             call,
+            drawn: now,
             touched: now,
             notified: false,
         });
@@ -1442,7 +1482,7 @@ impl Claude {
             main.phase = Phase::Silent;
         }
         // Prompts that wait are taken into the running turn at a tool's end.
-        if !self.queue.is_empty() && self.chance.percent(80) {
+        if !self.queue.is_empty() && now > self.enqueued_at && self.chance.percent(80) {
             let waiting = self.queue.len();
             self.queue.clear();
             for _ in 0..waiting {
@@ -1455,7 +1495,7 @@ impl Claude {
 
     fn finishes(&mut self) {
         let now = self.now;
-        if self.notices > 0 {
+        if self.notices > 0 || now <= self.enqueued_at {
             // A helper is just about to report; it is heard before the turn ends.
             self.next(100, Next::Finish);
             return;
@@ -1663,7 +1703,7 @@ impl Claude {
             self.write(idle_at, status, None)
         });
         let at = idle.map_or(idle_at, |idle| self.signals[idle].0.at);
-        let gap = self.delay(30, 34, 140).min(380);
+        let gap = self.delay(30, 34, 140).min(240);
         self.tick(at + gap, Tick::Queue);
         idle
     }
@@ -1675,9 +1715,10 @@ impl Claude {
         let Some(first) = self.queue.pop_front() else {
             return;
         };
+        let mate = matches!(first.what, Queued::Mate);
         let (mut turn, mut typed) = match first.what {
             Queued::Typed(turn) => (turn, true),
-            Queued::Notice => (notice_turn(), false),
+            Queued::Notice | Queued::Mate => (notice_turn(), false),
         };
         for other in std::mem::take(&mut self.queue) {
             if let Queued::Typed(other) = other.what {
@@ -1686,21 +1727,21 @@ impl Claude {
                 typed = true;
             }
         }
-        for _ in 0..waiting {
+        for _ in 0..if mate { 0 } else { waiting } {
             self.line(now, TranscriptKind::Dequeued);
         }
         if let Some(line) = self.closing.take() {
             self.line(now, line);
         }
         for _ in 0..waiting {
-            self.line(now, prompted(!typed));
+            self.line(now, prompted(!typed && !mate));
         }
         self.begin(turn, typed);
         if let Some(main) = &mut self.main {
             main.told = !typed;
         }
         self.refresh(now);
-        if !typed {
+        if !typed && !mate {
             let at = now + self.span(0, 25);
             self.task_notification(at);
         }
@@ -1870,6 +1911,9 @@ impl Claude {
     }
 
     fn pick(&mut self) {
+        if !self.queue.is_empty() {
+            return;
+        }
         if !self.menu || self.works() || !self.dialogs.is_empty() || self.shells + self.wakes > 0 {
             return;
         }
@@ -2046,7 +2090,7 @@ impl Claude {
         let ready = self.main.take().map_or(VecDeque::new(), |main| main.ready);
         self.epoch += 1;
         let at = now + self.delay(76, 115, 170);
-        self.tool_result(at + 20, &asked.call);
+        let result = self.tool_result(at + 20, &asked.call);
         for call in &ready {
             self.tool_result(at + 20, call);
         }
@@ -2077,6 +2121,13 @@ impl Claude {
                 busy: self.began,
             };
             self.judge(now, due, Push::Silent, "Q03 refused");
+        } else if let Some(result) = result {
+            // Another dialog moves to the front and the file need not say so.
+            let due = Due::After {
+                all: vec![result],
+                ms: 400,
+            };
+            self.judge(now, due, Push::Perhaps, "Q11 refused, another in front");
         }
     }
 
@@ -2150,9 +2201,16 @@ impl Claude {
             self.tick(at, Tick::Notice { mate });
             return;
         };
+        let asks = tool.dialog.is_some();
+        if asks && self.just_asked() {
+            if let Some(agent) = self.agent(number) {
+                agent.tools.push_front(tool);
+            }
+            self.tick(now + 260, Tick::Agent(number));
+            return;
+        }
         let call = self.call("Bash");
         self.tool_starts(Some(id), &call);
-        let asks = tool.dialog.is_some();
         let ms = tool.ms;
         if let Some(agent) = self.agent(number) {
             agent.tool = Some((tool, call.clone()));
@@ -2205,16 +2263,15 @@ impl Claude {
             let status = self.resting_status();
             let idle = self.write(now, status, None);
             let gap = if mate {
-                self.span(100, 160)
+                self.chance.between(100, 160)
             } else {
                 self.span(2, 25)
             };
             let at = self.signals[idle].0.at + gap;
             self.between = true;
-            self.queue.push_back(Waiting {
-                what: Queued::Notice,
-                told: Vec::new(),
-            });
+            let what = if mate { Queued::Mate } else { Queued::Notice };
+            let told = Vec::new();
+            self.queue.push_back(Waiting { what, told });
             if !mate {
                 self.line(at, TranscriptKind::Enqueued);
             }

@@ -2,9 +2,10 @@
 //! within its deadline. Deadlines count from the arrival of what decides; they are those of the cases.
 
 use crate::adversary::Adversary;
-use crate::truth::{Due, Entry, Id, Push, Signal, Want, What};
+use crate::truth::{Due, Entry, File, Id, Push, Signal, Want, What};
 use crate::world::{Run, Seen, Shown};
 use purplemux_core::view::AskKind;
+use purplemux_core::witness::{TranscriptKind, WaitingFor};
 
 /// The general deadline, from the deciding signal.
 const DEADLINE_MS: u64 = 300;
@@ -37,7 +38,7 @@ pub fn judge(
     let dues: Vec<Option<u64>> = entries.iter().map(|entry| judge.due(entry)).collect();
     faults.extend(judge.walk(&entries, &dues));
     faults.extend(judge.texts(&entries, &dues));
-    faults.extend(judge.pushes(&entries, &dues));
+    faults.extend(judge.pushes(&entries));
     faults
 }
 
@@ -81,7 +82,7 @@ impl Judge<'_> {
     /// By when an entry must be shown; `None`: it may be skipped.
     fn due(&self, entry: &Entry) -> Option<u64> {
         let due = match &entry.due {
-            Due::Never | Due::Unless { .. } => None,
+            Due::Never | Due::Unless { .. } | Due::Unread(_) => None,
             Due::At(at) => Some(*at),
             Due::After { all, ms } => {
                 let mut latest = 0;
@@ -151,6 +152,11 @@ impl Judge<'_> {
     fn with_allowances(&self, entries: &[Entry]) -> Vec<Entry> {
         let mut all = Vec::new();
         for entry in entries {
+            if let Due::Unread(write) = entry.due
+                && self.decided(write).is_some()
+            {
+                continue;
+            }
             if let Due::Unless { told, file } = &entry.due {
                 let Some(file) = self.arrived(*file) else {
                     continue;
@@ -164,12 +170,12 @@ impl Judge<'_> {
             }
             if let Due::End {
                 hook,
-                file,
+                file: file_id,
                 compacted,
                 ..
             } = &entry.due
                 && matches!(entry.want, Want::Review { .. })
-                && let Some(file) = self.arrived(*file)
+                && let Some(file) = self.arrived(*file_id)
             {
                 let in_time = self
                     .arrived(*hook)
@@ -181,6 +187,18 @@ impl Judge<'_> {
                         due: Due::Never,
                         push: Push::Silent,
                         why: "rule 4: idle for want of evidence",
+                    });
+                }
+                if self.looks_like_a_dialog(*file_id, file) {
+                    all.push(Entry {
+                        want: Want::Ask {
+                            kind: AskKind::Dialog,
+                            text: None,
+                        },
+                        from: entry.from,
+                        due: Due::Never,
+                        push: Push::Perhaps,
+                        why: "rule 5: no result of the last tool had arrived",
                     });
                 }
                 if let Some(began) = compacted
@@ -198,6 +216,39 @@ impl Judge<'_> {
             all.push(entry.clone());
         }
         all
+    }
+
+    /// A turn that ended under the person's own menu while nothing told that its last tool had ended.
+    fn looks_like_a_dialog(&self, file: Id, read: u64) -> bool {
+        let menu = matches!(
+            &self.signals[file],
+            Some(Signal {
+                what: What::Wrote {
+                    file: File {
+                        waiting_for: Some(WaitingFor::DialogOpen),
+                        ..
+                    },
+                    ..
+                },
+                ..
+            })
+        );
+        let told = |ends: fn(&What) -> bool| {
+            let last = self.signals[..file]
+                .iter()
+                .rposition(|signal| signal.as_ref().is_some_and(|signal| ends(&signal.what)));
+            last.is_none_or(|id| self.arrived(id).is_some_and(|told| told <= read))
+        };
+        let line = told(|what| {
+            matches!(
+                what,
+                What::Line {
+                    kind: TranscriptKind::ToolEnded { .. },
+                    ..
+                }
+            )
+        });
+        menu && !line
     }
 
     fn shown_at(&self, at: u64) -> &Seen {
@@ -349,7 +400,7 @@ impl Judge<'_> {
     }
 
     /// A stay that lasts is pushed once; one that is over before anybody could be told is not.
-    fn pushes(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
+    fn pushes(&self, entries: &[Entry]) -> Vec<String> {
         let mut faults = Vec::new();
         let stays = self.stays();
         for (from, to, episode) in stays {
@@ -376,11 +427,14 @@ impl Judge<'_> {
             }
             let lasts = to.saturating_sub(from) > PUSH_MS + 100;
             let troubled = !self.adversary.down.is_empty() || self.suspended_in(from, to);
-            let entry = entries
-                .iter()
-                .zip(dues)
-                .rfind(|(entry, due)| entry.from <= from && due.is_some());
-            let push = entry.map_or(Push::Perhaps, |(entry, _)| entry.push);
+            let entry = entries.iter().rfind(|entry| {
+                let stays = matches!(
+                    entry.want,
+                    Want::Ask { .. } | Want::Review { .. } | Want::AsBefore { .. }
+                );
+                stays && entry.from <= from
+            });
+            let push = entry.map_or(Push::Perhaps, |entry| entry.push);
             if push == Push::Yes && lasts && !loud && !troubled {
                 faults.push(format!("{episode:?} from {from} to {to} was never pushed"));
             }

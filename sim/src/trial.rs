@@ -79,6 +79,9 @@ fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
         }
     }
     claude.settle(SETTLE_MS);
+    while claude.is_moving() {
+        claude.settle(250);
+    }
     let (signals, entries, end) = claude.finish();
     let adversary = Adversary::new(case.knobs, case.seed, BEGIN, end);
     let end = end + AFTER_MS;

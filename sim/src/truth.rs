@@ -117,6 +117,8 @@ pub enum Due {
     },
     /// It may be shown, but only if none of these had arrived when the file did.
     Unless { told: Vec<Id>, file: Id },
+    /// It may be shown, but only if this write was never read by itself.
+    Unread(Id),
     /// An end in silence: the wait of half a second after the file, then nothing found.
     /// If the busy before it was read at all.
     Silence { file: Id, busy: Option<Id> },

@@ -370,6 +370,12 @@ fn streams(run: &Path) -> Streams {
         }
     }
     let main = main.into_values().map(|mut stream| {
+        let gone = stream.iter().any(|(_, word)| word == "file gone");
+        let ended = stream.iter().find(|(_, word)| word == "end other");
+        if let (false, Some((at, _))) = (gone, ended) {
+            // The recorder stopped looking before the file went (s32).
+            stream.push((at - 1, "file gone".to_owned()));
+        }
         stream.sort_by_key(|(at, _)| *at);
         stream.into_iter().map(|(_, word)| word).collect()
     });
