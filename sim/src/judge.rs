@@ -200,6 +200,13 @@ impl Judge<'_> {
                         push: Push::Perhaps,
                         why: "rule 5: no result of the last tool had arrived",
                     });
+                    all.push(Entry {
+                        want: Want::Busy,
+                        from: entry.from,
+                        due: Due::Never,
+                        push: Push::Silent,
+                        why: "rule 5: then the result came, and not yet the end",
+                    });
                 }
                 if let Some(began) = compacted
                     && self.adversary.knobs.disturbs_hooks()
