@@ -841,6 +841,14 @@ impl Claude {
                 *cancelled = true;
             }
         }
+        if let Some(last) = self.entries.last_mut()
+            && matches!(last.want, Want::Ask { .. })
+            && (now + 1..now + 1500).contains(&last.from)
+        {
+            // A dialog of the start that was left just before it had to be told.
+            last.from = now;
+            last.due = Due::Never;
+        }
         while self.entries.last().is_some_and(|entry| {
             entry.from > now && !matches!(entry.want, Want::None) && self.entries.len() > 1
         }) {
@@ -1402,7 +1410,9 @@ impl Claude {
         let told = file.is_some();
         self.judge(now, due, push, "Q02 it was answered");
         if next_asks && !told {
-            self.card = Some((self.entries.len() - 1, asked.agent));
+            // Of two answers in a row without a result between them nothing tells.
+            let unclear = self.card.take().is_some();
+            self.card = (!unclear).then_some((self.entries.len() - 1, asked.agent));
         }
         if next_asks {
             let front = self.dialogs.front().map(|next| next.touched);
@@ -2289,7 +2299,7 @@ impl Claude {
     /// Something that ran in the background tells Claude.
     fn notice(&mut self) {
         let now = self.now;
-        if self.is_commanded() {
+        if self.is_commanded() || now <= self.written_at {
             self.tick(now + 900, Tick::Tell);
             return;
         }
@@ -2314,7 +2324,7 @@ impl Claude {
 
     fn wake(&mut self) {
         let now = self.now;
-        if self.is_commanded() {
+        if self.is_commanded() || now <= self.written_at {
             self.tick(now + 900, Tick::Tell);
             return;
         }

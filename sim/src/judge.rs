@@ -177,9 +177,13 @@ impl Judge<'_> {
                 && matches!(entry.want, Want::Review { .. })
                 && let Some(file) = self.arrived(*file_id)
             {
+                // The wait counts from the write, as its stamp says.
+                let written = self.signals[*file_id]
+                    .as_ref()
+                    .map_or(file, |write| write.at);
                 let in_time = self
                     .arrived(*hook)
-                    .is_some_and(|hook| hook <= file + WAIT_MS + PROBE_MS);
+                    .is_some_and(|hook| hook <= written + WAIT_MS);
                 if !in_time {
                     all.push(Entry {
                         want: Want::Idle,

@@ -441,6 +441,8 @@ impl World<'_> {
                 let row = self.row();
                 if let (Some(agent), Some(episode)) = (row.agent, row.episode)
                     && matches!(row.badge, Some(Badge::Review(_)))
+                    // Right after a start the page may still show what was; reading that reads nothing newer.
+                    && (self.up_at == 0 || self.now > self.up_at + 2500)
                 {
                     self.step_up(Event::Seen { agent, episode }, id);
                 }

@@ -17,19 +17,37 @@ fn none_fails(scope: &str, adversary: &str, first: u64, histories: u64) {
     }
 }
 
+/// Turns and tools; processes that stop, die and begin; commands; what is odd but was seen.
+const MOST: &str = "plain,processes,commands,oddities";
+
 #[test]
 fn plain_turns() {
-    none_fails("plain", "none", 1, 8000);
+    none_fails("plain", "none", 1, 3000);
 }
 
 #[test]
-fn plain_turns_with_hooks_late_lost_repeated_and_swapped() {
-    none_fails("plain", "hooks", 100_001, 8000);
+fn hooks_late_lost_repeated_and_swapped() {
+    none_fails(MOST, "hooks", 100_001, 6000);
 }
 
 #[test]
-fn processes_that_stop_and_die() {
-    none_fails("plain,processes", "hooks,tear", 200_001, 8000);
+fn files_read_seldom_and_torn_and_transcripts_unreadable() {
+    none_fails(MOST, "coalesce,tear,blind", 200_001, 5000);
+}
+
+#[test]
+fn servers_that_start_anew() {
+    none_fails(MOST, "restart", 300_001, 4000);
+}
+
+#[test]
+fn clocks_that_are_set() {
+    none_fails(MOST, "jump", 400_001, 2000);
+}
+
+#[test]
+fn menus_of_the_person_s_own() {
+    none_fails("plain,menus,oddities", "restart,tear", 500_001, 4000);
 }
 
 #[test]
