@@ -359,3 +359,50 @@ fn k09_what_starts_no_session_or_cannot_be_merged_passes_as_it_was_typed() {
             .then_some(())
     });
 }
+
+#[test]
+fn a_directory_s_name_is_a_name_and_never_a_command() {
+    let person = Person::with("/bin/bash", &[]);
+    let odd = person.home().join("odd");
+    for name in [
+        "p #(touch ~/pwned) q",
+        "#S",
+        "#{session_name}",
+        "#{pid}",
+        "a#",
+        "##",
+        "#[bold]x",
+        "##[y",
+        "###z",
+        "#,a#}b",
+        "%H:%M",
+        "$(touch pwned) `touch pwned`",
+        "'\"; display-message x; {",
+        "日本 ＃ #日",
+    ] {
+        let dir = odd.join(name);
+        fs::create_dir_all(&dir).unwrap();
+        let cwd = dir.to_str().unwrap();
+        let made = person
+            .server
+            .json(&["tab", "create", "--json", "--cwd", cwd]);
+        let socket = made["tmux"]["socket"].as_str().unwrap().to_owned();
+        let tab = made["tab"].as_str().unwrap().to_owned();
+        let place = dir.canonicalize().unwrap();
+        // Between fork and chdir it is where tmux is.
+        person.wait(&format!("no shell in {name}"), || {
+            let output = std::process::Command::new("tmux")
+                .args(["-S", &socket, "-u", "display-message", "-p", "-t", &tab])
+                .arg("#{pane_pid}")
+                .output()
+                .unwrap();
+            let pid = String::from_utf8(output.stdout).unwrap();
+            let cwd = fs::read_link(format!("/proc/{}/cwd", pid.trim())).ok()?;
+            (cwd == place).then_some(())
+        });
+        person.server.cli_ok(&["tab", "close", &tab]);
+    }
+    for dir in [person.home(), odd, PathBuf::from("/")] {
+        assert!(!dir.join("pwned").exists());
+    }
+}

@@ -171,7 +171,7 @@ impl Handle {
         command: &[String],
     ) -> Result<(), Error> {
         let shell = hooks::shell::launch(&self.place.home, &environment::shell());
-        let cwd = cwd.to_string_lossy();
+        let cwd = literal(&cwd.to_string_lossy());
         let mut arguments = vec!["new-session", "-d", "-s", tab.as_str(), "-c", &cwd];
         // Until a terminal is attached; then its size is the window's.
         arguments.extend(["-x", "120", "-y", "36"]);
@@ -296,6 +296,43 @@ impl Handle {
         {
             // An error means that it is closed already.
             drop(done.await);
+        }
+    }
+}
+
+/// A text for an argument that tmux expands as a format (tmux(1), FORMATS): without this a directory's name
+/// could be a command, `#(…)`. `##` stands for one `#`, but for `#`s before a `[`, which are left alone.
+fn literal(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('#') {
+        let (before, from) = rest.split_at(at);
+        let after = from.trim_start_matches('#');
+        let hashes = &from[..from.len() - after.len()];
+        literal.push_str(before);
+        literal.push_str(hashes);
+        if !after.starts_with('[') {
+            literal.push_str(hashes);
+        }
+        rest = after;
+    }
+    literal + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_stand_for_themselves() {
+        for (text, expanded) in [
+            ("/a b", "/a b"),
+            ("/#(touch x)#S", "/##(touch x)##S"),
+            ("#{pid}##", "##{pid}####"),
+            ("/#[bold]#x##[y", "/#[bold]##x##[y"),
+            ("/日本#語", "/日本##語"),
+        ] {
+            assert_eq!(literal(text), expanded);
         }
     }
 }
