@@ -19,6 +19,7 @@ pub mod store;
 
 pub mod home;
 
+pub mod claude;
 pub mod cmd;
 
 pub mod clock;

@@ -308,6 +308,8 @@ async fn assemble(
         tabs,
         store,
         tmux,
+        claude: crate::claude::Handle::start(),
+        home: home.dir().to_owned(),
         panes,
         standing_notices: opened.notice.into_iter().collect(),
         stopping: CancellationToken::new(),

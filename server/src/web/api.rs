@@ -333,7 +333,7 @@ pub async fn check_claude(
         .find(|item| pid.is_some() && item.pid == pid)
         .and_then(|item| item.session_id.clone());
     Ok(Json(Checked {
-        installed: is_installed(),
+        installed: app.claude.found().installed(),
         running: pid.is_some(),
         pid,
         session_id,
@@ -362,13 +362,59 @@ async fn claude_in(app: &App, tab: &str) -> Option<u32> {
     None
 }
 
-/// `claude` is on our PATH or where its installer puts it, or it has left its directory behind.
-fn is_installed() -> bool {
-    let on_path = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join("claude").is_file()));
-    on_path
-        || std::env::home_dir().is_some_and(|home| home.join(".local/bin/claude").is_file())
-        || crate::ingest::default_claude_dirs()
-            .iter()
-            .any(|dir| dir.is_dir())
+/// Query of `GET /api/claude`.
+#[derive(Debug, Deserialize)]
+pub struct Anew {
+    #[serde(default)]
+    again: u8,
+}
+
+/// What `GET /api/claude` says: the three things that must be there before a session can have a state.
+#[derive(Debug, Serialize)]
+pub struct Ready {
+    installed: bool,
+    started: bool,
+    #[serde(flatten)]
+    found: crate::claude::Found,
+    /// tmux's version, if it answers, and its program.
+    tmux: Option<String>,
+    tmux_program: Option<std::path::PathBuf>,
+    /// The settings that Claude is given, if they are there.
+    hooks: Option<std::path::PathBuf>,
+    checked_at_ms: i64,
+}
+
+/// `GET /api/claude`: whether Claude Code is installed and was started once. With `?again=1` the login shell
+/// is asked anew; without, it is what a watch keeps up to date.
+///
+/// # Errors
+/// 400 for an address that says something else.
+pub async fn claude(
+    State(app): Shared,
+    anew: Result<Query<Anew>, QueryRejection>,
+) -> Result<Json<Ready>, Problem> {
+    let Query(Anew { again }) = anew.map_err(|_| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Write ?again=1 to look anew, or nothing.",
+        )
+    })?;
+    let found = match again {
+        0 => app.claude.found(),
+        _ => app.claude.look().await,
+    };
+    let version = app
+        .tmux
+        .command(&["display-message", "-p", "#{version}"])
+        .await;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    Ok(Json(Ready {
+        installed: found.installed(),
+        started: found.started(),
+        found,
+        tmux: version.ok().and_then(|lines| lines.into_iter().next()),
+        tmux_program: crate::hooks::version::find_on_path("tmux", &path, None),
+        hooks: Some(app.home.join("hooks.json")).filter(|file| file.is_file()),
+        checked_at_ms: clock::wall_ms(),
+    }))
 }

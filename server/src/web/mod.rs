@@ -68,6 +68,10 @@ pub struct App {
     pub store: Store,
     /// Our tmux server.
     pub tmux: tmux::Handle,
+    /// Whether Claude Code is on this machine.
+    pub claude: crate::claude::Handle,
+    /// `$PURPLEMUX_HOME`.
+    pub home: std::path::PathBuf,
     /// Terminals that may be resumed.
     pub panes: crate::pane::Panes,
     /// Sentences that hold for the whole run, such as a database that was set aside.
@@ -252,6 +256,7 @@ pub fn router(app: Arc<App>) -> Router {
         )
         .route("/api/tabs/{id}/send", post(api::send))
         .route("/api/check-claude", get(api::check_claude))
+        .route("/api/claude", get(api::claude))
         .route("/api/explain", get(explain::explain))
         .layer(axum::middleware::from_fn(proven));
     let sockets = Router::new()
