@@ -73,11 +73,11 @@ async function end(child) {
 }
 
 export class Lab {
-  /** Fake API, seeded home, server. */
-  static async start() {
+  /** Fake API, seeded home, server; `change` may answer with another environment for the product. */
+  static async start(change = (env) => env) {
     const lab = new Lab();
     try {
-      await lab.#begin();
+      await lab.#begin(change);
     } catch (error) {
       await lab.stop();
       throw error;
@@ -93,7 +93,7 @@ export class Lab {
   #browsers = [];
   #port = "0";
 
-  async #begin() {
+  async #begin(change) {
     const fakeApi = join(dirname(binary), "fake-api");
     const path = existsSync(fakeApi) ? fakeApi : join(profile, "debug", "fake-api");
     this.#fake = spawn(path, ["--home"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -103,7 +103,7 @@ export class Lab {
       createInterface({ input: this.#fake.stdout }).once("line", resolve);
     });
     const { env, projects } = JSON.parse(line);
-    this.env = env;
+    this.env = change(env);
     this.projects = projects;
     await this.serve();
   }

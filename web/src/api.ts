@@ -107,5 +107,30 @@ export async function explain(item: string): Promise<Explanation> {
 
 /** Makes the server look at this tab's processes again; what it finds comes by the status socket. */
 export async function checkClaude(tab: string): Promise<void> {
-  await ask("GET", `/api/check-claude?tab=${encodeURIComponent(tab)}`);
+  const answer = await ask("GET", `/api/check-claude?tab=${encodeURIComponent(tab)}`);
+  // To its end, or the question would not be over.
+  await answer.text();
+}
+
+/** Types into a tab, as the person would; without Enter it waits there for them. */
+export async function send(tab: string, words: string): Promise<void> {
+  await ask("POST", `/api/tabs/${encodeURIComponent(tab)}/send`, { text: words, enter: false });
+}
+
+/** Whether Claude Code is on the server's machine, and what else a session needs. */
+export type Claude = {
+  installed: boolean;
+  /** It was started once, so its directory is there. */
+  started: boolean;
+  /** Version, when it answers. */
+  tmux: string | null;
+  tmux_program: string | null;
+  /** The settings file that Claude is given. */
+  hooks: string | null;
+  checked_at_ms: number;
+};
+
+/** As the server's watch has it; `again`: look anew, the login shell included. */
+export async function claude(again: boolean): Promise<Claude> {
+  return (await (await ask("GET", `/api/claude${again ? "?again=1" : ""}`)).json()) as Claude;
 }

@@ -53,6 +53,9 @@ class Page {
   /** The last row looked at that the server took away: its terminal ended. */
   ended = $state.raw<Item | null>(null);
 
+  /** Whether Claude Code is there; null until the server has said. */
+  claude = $state.raw<api.Claude | null>(null);
+
   /** The machine's name, until a row tells it. */
   #machine = $state(location.hostname);
 
@@ -75,6 +78,9 @@ class Page {
   readonly workspace = $derived(
     this.fleet?.workspaces.find((workspace) => workspace.id === (this.ended ?? this.current)?.workspace) ?? this.fleet?.workspaces[0] ?? null,
   );
+
+  /** There is no Claude Code and nothing else to show. */
+  readonly claudeMissing = $derived(this.claude !== null && !this.claude.installed && this.fleet !== null && this.rows.length === 0);
 
   /** Episode and id of a review whose end is on screen in a focused window. */
   readonly #seeable = $derived.by(() => {
@@ -189,6 +195,25 @@ class Page {
     await this.#try(settings.say("said.renameFailed"), () => api.renameTab(item.id, name));
   }
 
+  /** Opens a terminal with a command typed into it; running it is the person's to do. */
+  async createWith(command: string): Promise<void> {
+    await this.#try(settings.say("said.newFailed"), async () => {
+      const tab = await api.createTab("terminal", this.workspace?.id ?? null);
+      this.#made = tab;
+      this.open(tab);
+      await api.send(tab, command);
+    });
+  }
+
+  /** `again`: the server looks anew; otherwise what its watch has seen. A question that fails changes nothing. */
+  async lookForClaude(again: boolean): Promise<void> {
+    try {
+      this.claude = await api.claude(again);
+    } catch (error) {
+      if (error instanceof api.Refused && error.status === 401) this.#leave(null);
+    }
+  }
+
   dismiss(item: Item): void {
     if (item.episode === null) return;
     this.#send({ type: "dismiss", request: (this.#request += 1), item: item.id, episode: item.episode });
@@ -232,6 +257,7 @@ class Page {
       refused: () => void this.checkLogin(),
     });
     void this.checkLogin();
+    void this.lookForClaude(false);
   }
 
   #leave(why: string | null): void {

@@ -81,6 +81,13 @@ describe("fleet", () => {
     ]);
   });
 
+  test("a tab's second agent stands behind the tab", () => {
+    const second = item({ id: "forge:8:1", tab: "a" });
+    const { fleet } = after([snapshot("e1", 1, [second, item({ id: "a" }), item({ id: "b" })])]);
+    if (fleet === null) throw new Error("no fleet");
+    expect(groups(fleet).map((group) => group.items.map((row) => row.id))).toEqual([["a", "forge:8:1", "b"]]);
+  });
+
   test("ages are counted on the server's clock", () => {
     expect(apply(null, snapshot("e1", 1, [], 90_000), 30_000).fleet?.skewMs).toBe(60_000);
   });

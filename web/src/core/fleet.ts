@@ -82,13 +82,20 @@ export function resolvedSince(fleet: Fleet, restart: Restart): number {
   return restart.unknown.filter((id) => fleet.items.get(id)?.state !== "unknown").length;
 }
 
-/** One workspace with its rows in the person's order; rows without a tab of ours come last, under no workspace. */
+/**
+ * One workspace with its rows in the person's order, further agents of a tab behind it; rows without a tab of ours come
+ * last, under no workspace: elsewhere on this machine.
+ */
 export type Group = { readonly workspace: Workspace | null; readonly items: readonly Item[] };
 
 export function groups(fleet: Fleet): Group[] {
   const placed = new Set<string>();
+  const further = new Map<string, Item[]>();
+  for (const item of fleet.items.values()) {
+    if (item.tab !== null && item.tab !== item.id) further.set(item.tab, [...(further.get(item.tab) ?? []), item]);
+  }
   const found: Group[] = fleet.workspaces.map((workspace) => {
-    const items = workspace.tabs.flatMap((id) => fleet.items.get(id) ?? []);
+    const items = workspace.tabs.flatMap((id) => [fleet.items.get(id) ?? [], further.get(id) ?? []].flat());
     for (const item of items) placed.add(item.id);
     return { workspace, items };
   });

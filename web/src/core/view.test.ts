@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Item } from "../wire/protocol.ts";
 import { apply } from "./fleet.ts";
 import { item } from "./sample.ts";
-import { attention, byUrgency, chipDetail, counts, documentTitle, firstLine, lacksHooks, lineOf, nextAfter, shapeOf, shortPath, stateWords, turnOf, workspaceShape } from "./view.ts";
+import { attention, byUrgency, chipDetail, counts, documentTitle, firstLine, lacksHooks, lineOf, mostUrgent, nextAfter, shapeOf, shortPath, stateWords, terminalOf, turnOf, workspaceShape } from "./view.ts";
 import { sayer } from "./words.ts";
 
 const say = sayer("en");
@@ -132,5 +132,19 @@ describe("the browser tab's title", () => {
     expect(documentTitle(two, true, null, say)).toBe("(2) purplemux");
     expect(documentTitle(two, false, "Fix it", say)).toBe("Offline · purplemux");
     expect(documentTitle(null, false, null, say)).toBe("purplemux");
+  });
+});
+
+describe("rows outside our tabs", () => {
+  test("their group shows the most urgent of them", () => {
+    expect(mostUrgent([])).toBe("off");
+    expect(mostUrgent([item({ id: "a", state: "busy" }), item({ id: "b", state: "review", detail: { outcome: "finished" } })])).toBe("review");
+  });
+
+  test("a terminal is the tab's, or the person's own tmux, or nowhere to be shown", () => {
+    expect(terminalOf(item({ id: "t-1" }))).toEqual({ id: "t-1", outside: false });
+    expect(terminalOf(item({ id: "forge:8:1", tab: "t-1" }))).toEqual({ id: "t-1", outside: false });
+    expect(terminalOf(item({ id: "forge:7:1", tab: null }))).toEqual({ id: "forge:7:1", outside: true });
+    expect(terminalOf(item({ id: "forge:7:1", tab: null, terminal: false }))).toBeNull();
   });
 });

@@ -68,6 +68,20 @@ export function workspaceShape(workspace: Workspace, items: readonly Item[]): Sh
   }
 }
 
+/** The dot of rows that are in no workspace: the most urgent of them, as `byUrgency` has it. */
+export function mostUrgent(items: readonly Item[]): Shape {
+  const first = [...items].sort(byUrgency)[0];
+  return first === undefined ? "off" : shapeOf(first);
+}
+
+/** Which terminal a row opens; null: it has none that can be shown here. */
+export type TerminalId = { readonly id: string; /** In a tmux of the person's own. */ readonly outside: boolean };
+
+export function terminalOf(item: Item): TerminalId | null {
+  if (item.tab !== null) return { id: item.tab, outside: false };
+  return item.terminal ? { id: item.id, outside: true } : null;
+}
+
 export function familyOf(shape: Shape): Family {
   switch (shape) {
     case "permission":

@@ -35,9 +35,9 @@ let jumps: boolean[];
 let done: (() => void)[];
 let ended: string[];
 
-function begin() {
+function begin(of: { tab: string; outside?: boolean } = { tab: "t-1" }) {
   const stream = new Stream({
-    tab: "t-1",
+    ...of,
     size: () => ({ cols: 80, rows: 24 }),
     write: (_, taken) => done.push(taken),
     jumped: (fresh) => jumps.push(fresh),
@@ -68,6 +68,11 @@ test("comes back with the offset of the next byte, and only then", () => {
   link.options.phase({ kind: "live" });
   link.options.heard(offset(1024));
   expect(jumps).toEqual([]);
+});
+
+test("a session outside our tabs is asked for as such", () => {
+  const { link } = begin({ tab: "forge:7:1", outside: true });
+  expect(link.options.path()).toBe("/api/terminal?item=forge%3A7%3A1&cols=80&rows=24");
 });
 
 test("a jump is told, and whether a new attach made it", () => {

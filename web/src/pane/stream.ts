@@ -11,6 +11,8 @@ const CREDIT_LUMP_BYTES = INITIAL_CREDIT / 8;
 
 export type StreamOptions = {
   tab: string;
+  /** `tab` is the id of a row outside our tabs instead: its terminal is one of the person's own tmux. */
+  outside?: boolean;
   /** Size to attach with, asked anew for each try. */
   size: () => { cols: number; rows: number };
   /** Hand `bytes` to the screen and call `done` when it has taken them in. */
@@ -68,7 +70,8 @@ export class Stream {
 
   #path(): string {
     const { cols, rows } = this.#options.size();
-    const query = new URLSearchParams({ tab: this.#options.tab, cols: String(cols), rows: String(rows) });
+    const of = this.#options.outside === true ? "item" : "tab";
+    const query = new URLSearchParams({ [of]: this.#options.tab, cols: String(cols), rows: String(rows) });
     if (this.#at !== null) query.set("offset", String(this.#at));
     return `/api/terminal?${query}`;
   }

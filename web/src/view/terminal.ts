@@ -4,6 +4,8 @@ import type { Component } from "svelte";
 
 export type TerminalProps = {
   tab: string;
+  /** `tab` is the id of a row outside our tabs instead. */
+  outside?: boolean;
   title: string;
   /** A phone: keys that its keyboard lacks, and a line to type in. */
   phone?: boolean;
