@@ -30,7 +30,10 @@ impl Own {
         if !claude.exists() {
             fs::copy("/bin/sleep", &claude).unwrap();
         }
-        let socket = dir.join(name);
+        // Where the end of a test looks for servers that are left.
+        let folder = dir.join("tmux-own");
+        fs::create_dir_all(&folder).unwrap();
+        let socket = folder.join(name);
         let mut command = Command::new("tmux");
         command.args(["-f", "/dev/null", "-S"]).arg(&socket).args([
             "new-session",
