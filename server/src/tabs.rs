@@ -505,16 +505,16 @@ fn is_tab_id(name: &str) -> bool {
         .is_some_and(|rest| rest.len() == 8 && rest.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// `None` for an empty name.
+/// One line, its words apart; `None` for an empty name.
 fn clean_name(name: &str) -> Result<Option<String>, Refusal> {
+    let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
-    let name = name.trim();
     if name.chars().count() > NAME_CHARS_MAX {
         return Err(Refusal::Invalid(format!(
             "A name may have {NAME_CHARS_MAX} characters; choose a shorter one."
         )));
     }
-    Ok((!name.is_empty()).then(|| name.to_owned()))
+    Ok((!name.is_empty()).then_some(name))
 }
 
 /// The directory asked for, or the workspace's, or (when that one has gone) the person's own.
@@ -543,7 +543,8 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_or_none() {
-        assert_eq!(clean_name(" a\nb\u{1b} ").unwrap().as_deref(), Some("ab"));
+        let cleaned = clean_name(" a\nb\u{1b} ").unwrap();
+        assert_eq!(cleaned.as_deref(), Some("a b"));
         assert_eq!(clean_name(" \t").unwrap(), None);
         clean_name(&"x".repeat(NAME_CHARS_MAX + 1)).unwrap_err();
     }

@@ -278,5 +278,11 @@ fn absolute(dir: &str) -> Result<String> {
     if dir.starts_with('~') {
         return Ok(dir.to_owned());
     }
+    if dir.is_empty() {
+        return Err(Usage(
+            "--cwd is empty; give a directory, or leave it out for the workspace's.".to_owned(),
+        )
+        .into());
+    }
     Ok(std::path::absolute(dir)?.to_string_lossy().into_owned())
 }

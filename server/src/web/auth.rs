@@ -321,11 +321,13 @@ impl Auth {
         from: IpAddr,
         now_ms: i64,
     ) -> Result<Result<Granted, Denied>> {
-        if self.is_tired_of(from, now_ms) {
-            return Ok(Err(Denied::TooMany));
-        }
+        // A right code is always let through: others of this machine share the owner's address, and must
+        // not be able to keep the owner out by guessing.
         let code_hash = hash(code).to_vec();
         if !self.store.use_login_code(code_hash, now_ms).await? {
+            if self.is_tired_of(from, now_ms) {
+                return Ok(Err(Denied::TooMany));
+            }
             self.note_failure(from, now_ms);
             return Ok(Err(Denied::Code));
         }
