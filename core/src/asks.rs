@@ -6,14 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::time::{Stamp, Time};
-use crate::turns::same_call;
+use crate::turns::{Turns, same_call};
 use crate::view::{Ask, AskKind};
 use crate::witness::{ToolCall, WaitingFor};
 
 /// A request may be stamped this long before the dialog is written (measured up to 158 ms).
 pub(crate) const ASK_SKEW: Duration = Duration::from_millis(200);
-/// … and this long on a loaded machine, if no other fits better.
+/// … and this long on a loaded machine, if no other may be meant.
 const ASK_SLOW: Duration = Duration::from_millis(500);
+/// One stamped this much after the file (measured: 13 ms) gives way to one stamped in time.
+const ASK_JITTER: Duration = Duration::from_millis(50);
 /// Open requests kept: more than subagents ever ask at once; the oldest goes first.
 const ASKS_MAX: usize = 64;
 
@@ -34,6 +36,8 @@ pub(crate) struct OpenAsk {
     pub wanted: Wanted,
     /// The file left `waiting` after it: answered, most likely. Kept, since several may be open at once.
     pub passed: bool,
+    /// A newer one has its answer already: this one was answered before, or the newer one asked nobody.
+    pub overtaken: bool,
 }
 
 /// Name of an ask: the same request keeps it.
@@ -83,6 +87,7 @@ impl Asks {
                 lane,
                 wanted,
                 passed: false,
+                overtaken: false,
             },
         );
         if self.open.len() > ASKS_MAX {
@@ -111,7 +116,14 @@ impl Asks {
                 .flatten()
         };
         if let Some(i) = twin.or_else(named) {
-            self.open.remove(i);
+            self.answered(i);
+        }
+    }
+
+    fn answered(&mut self, place: usize) {
+        self.open.remove(place);
+        for older in self.open.iter_mut().take(place) {
+            older.overtaken = true;
         }
     }
 
@@ -122,13 +134,13 @@ impl Asks {
             .iter()
             .position(|a| a.at.boot <= at.boot && matches!(a.wanted, Wanted::Form(_)))
         {
-            self.open.remove(i);
+            self.answered(i);
         }
     }
 
-    /// The file went from waiting to busy at `at`.
+    /// The file went from waiting to busy at `at`. A request just before that may be the next dialog's.
     pub(crate) fn passed(&mut self, at: Time) {
-        for ask in self.open.iter_mut().filter(|a| a.at.boot <= at) {
+        for ask in self.open.iter_mut().filter(|a| a.at.boot + ASK_SKEW <= at) {
             ask.passed = true;
         }
     }
@@ -147,65 +159,138 @@ impl Asks {
         self.open.iter()
     }
 
-    /// What the dialog asks that the file has named since `since`. `shown` stays while it is open. Else of the
-    /// requests that fit and were not passed by, the oldest near the dialog's opening or after it: Claude shows
-    /// them one after the other. An older one may run without asking, and a wrong command is worse than none.
-    pub(crate) fn words(
+    /// Which request is the dialog in front. Claude shows them one after the other and says neither whose turn it
+    /// is nor which of them ask nobody, so only one that can't be another's is named: a wrong command on a card is
+    /// worse than none.
+    pub(crate) fn front(
         &self,
+        turns: &Turns,
         waiting: &WaitingFor,
-        since: Time,
-        shown: Option<&AskName>,
-    ) -> Words {
-        let fits = |a: &&OpenAsk| match (waiting, &a.wanted) {
-            (WaitingFor::Input, Wanted::Form(_)) => true,
-            (WaitingFor::Input, Wanted::Tool(t)) => &*t.name == QUESTION_TOOL,
-            (WaitingFor::Permission, Wanted::Form(_)) => false,
-            (WaitingFor::Permission, Wanted::Tool(t)) => &*t.name != QUESTION_TOOL,
-            (WaitingFor::DialogOpen, _) => false,
-            (WaitingFor::Other(_), Wanted::Form(_)) => false,
-            (WaitingFor::Other(_), Wanted::Tool(_)) => true,
-        };
-        let fresh = || self.open.iter().filter(|a| !a.passed).filter(fits);
-        let best = fresh()
-            .find(|a| shown.is_some_and(|shown| a.is(shown)))
-            .or_else(|| {
-                // Until one was known to be in front, a later request may stand behind one that was not heard.
-                fresh()
-                    .filter(|a| shown.is_some() || a.at.boot <= since + ASK_SKEW)
-                    .find(|a| a.at.boot + ASK_SKEW >= since)
-            })
-            // On a loaded machine the file is slower than measured; seconds before, nobody was asked.
-            .or_else(|| {
-                fresh()
-                    .next_back()
-                    .filter(|a| a.at.boot <= since && a.at.boot + ASK_SLOW >= since)
-            });
-        match best {
-            Some(ask) => ask.words(),
-            None => Words {
-                name: None,
-                kind: match waiting {
-                    WaitingFor::Permission => AskKind::Permission,
-                    WaitingFor::Input => AskKind::Question,
-                    WaitingFor::DialogOpen | WaitingFor::Other(_) => AskKind::Dialog,
-                },
-                text: match waiting {
-                    WaitingFor::Other(text) => Some(text.clone()),
-                    WaitingFor::Permission | WaitingFor::Input | WaitingFor::DialogOpen => None,
-                },
-                tool: None,
-                options: Vec::new(),
-            },
+        dialog: Standing<'_>,
+    ) -> Front<'_> {
+        let Standing {
+            opened,
+            since,
+            shown,
+        } = dialog;
+        let moved = since > opened;
+        let (mut near, mut late, mut stay) = (Vec::new(), Vec::new(), Vec::new());
+        for ask in self.open.iter().filter(|a| !a.passed && a.fits(waiting)) {
+            if ask.at.boot + ASK_SKEW >= opened {
+                stay.push(ask);
+            }
+            // What a tool asks that was started after the dialog opened stands behind it.
+            let behind = ask.at.boot > opened + ASK_SKEW || ask.started(turns) > Some(opened);
+            if behind || ask.at.boot + ASK_SLOW < opened {
+                continue;
+            }
+            let time = ask.at.boot <= opened + ASK_JITTER;
+            if time { &mut near } else { &mut late }.push(ask);
         }
+        let opening = if near.is_empty() { &late } else { &near };
+        let first = match opening.as_slice() {
+            [_, _, ..] if !moved => return Front::Doubt(same_kind(opening)),
+            [ask] if !moved => Some(*ask),
+            _ => None,
+        };
+        let is_shown = |ask: &OpenAsk| shown.is_some_and(|name| ask.is(name));
+        let in_front = match first {
+            Some(ask) if shown.is_none() || is_shown(ask) => Some(ask),
+            // What comes later may stand behind one that was not heard …
+            Some(_) | None if shown.is_none() && !moved => None,
+            // … unless that one was known, and has its answer.
+            Some(_) | None => match (stay.iter().find(|a| is_shown(a)), stay.as_slice()) {
+                (Some(ask), [oldest, ..]) if ask == oldest => Some(*ask),
+                (None, [ask]) => Some(*ask),
+                (Some(_) | None, [_, ..]) => return Front::Doubt(same_kind(&stay)),
+                (Some(_) | None, []) => None,
+            },
+        };
+        match in_front {
+            Some(ask) if ask.overtaken && stay.iter().any(|a| *a != ask) => {
+                Front::Doubt(same_kind(&stay))
+            }
+            Some(ask) => Front::Is(ask),
+            None => Front::Unheard,
+        }
+    }
+}
+
+/// A dialog that the file tells of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing<'a> {
+    /// When the file went to waiting.
+    pub opened: Time,
+    /// When it last said what for.
+    pub since: Time,
+    /// The request that was found for it.
+    pub shown: Option<&'a AskName>,
+}
+
+/// What is known of the request in front.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Front<'a> {
+    /// This one.
+    Is(&'a OpenAsk),
+    /// It may be one or the other; their kind, if it is the same.
+    Doubt(Option<AskKind>),
+    /// None was heard.
+    Unheard,
+}
+
+fn same_kind(asks: &[&OpenAsk]) -> Option<AskKind> {
+    let mut kinds = asks.iter().map(|a| a.words().kind);
+    let first = kinds.next()?;
+    kinds.all(|kind| kind == first).then_some(first)
+}
+
+/// The words for what the file alone says.
+pub(crate) fn bare_words(waiting: &WaitingFor) -> Words {
+    Words {
+        name: None,
+        kind: match waiting {
+            WaitingFor::Permission => AskKind::Permission,
+            WaitingFor::Input => AskKind::Question,
+            WaitingFor::DialogOpen | WaitingFor::Other(_) => AskKind::Dialog,
+        },
+        text: match waiting {
+            WaitingFor::Other(text) => Some(text.clone()),
+            WaitingFor::Permission | WaitingFor::Input | WaitingFor::DialogOpen => None,
+        },
+        tool: None,
+        options: Vec::new(),
     }
 }
 
 /// Asks the person something of Claude's own.
 pub(crate) const QUESTION_TOOL: &str = "AskUserQuestion";
 /// Asks to leave plan mode.
-pub(crate) const PLAN_TOOL: &str = "ExitPlanMode";
+const PLAN_TOOL: &str = "ExitPlanMode";
 
 impl OpenAsk {
+    /// The file tells permission from input; the rest is in the request.
+    fn fits(&self, waiting: &WaitingFor) -> bool {
+        match (waiting, &self.wanted) {
+            (WaitingFor::Input, Wanted::Form(_)) | (WaitingFor::Other(_), Wanted::Tool(_)) => true,
+            (WaitingFor::Input, Wanted::Tool(t)) => &*t.name == QUESTION_TOOL,
+            (WaitingFor::Permission, Wanted::Tool(t)) => &*t.name != QUESTION_TOOL,
+            (WaitingFor::Permission | WaitingFor::Other(_), Wanted::Form(_))
+            | (WaitingFor::DialogOpen, _) => false,
+        }
+    }
+
+    /// When its tool was started, if a hook has told.
+    fn started(&self, turns: &Turns) -> Option<Time> {
+        let Wanted::Tool(wanted) = &self.wanted else {
+            return None;
+        };
+        let mut before = turns.hooks().rev().filter(|t| t.at.boot <= self.at.boot);
+        let start = before.find(|t| {
+            t.lane == self.lane && t.what.call().is_some_and(|call| same_call(call, wanted))
+        })?;
+        Some(start.at.boot)
+    }
+
     fn is(&self, name: &AskName) -> bool {
         self.at.boot == name.0 && self.lane == name.1
     }

@@ -603,9 +603,23 @@ impl Fleet {
 
     /// People are told about the row they see: a parked session's, not its job's.
     fn address_notice(&self, effect: &mut Effect) {
-        if let Effect::Notify { agent, .. } = effect
-            && let Some(pane) = self.pane_of(agent)
+        let Effect::Notify {
+            agent,
+            episode,
+            badge,
+            ..
+        } = effect
+        else {
+            return;
+        };
+        // Several words may have been heard in this one step: the last of them is what is shown.
+        if let Some(told) = self.agents.get(agent)
+            && told.episode().is_some_and(|shown| shown.id == *episode)
+            && let Some(shown) = told.badge()
         {
+            badge.clone_from(shown);
+        }
+        if let Some(pane) = self.pane_of(agent) {
             agent.clone_from(pane);
         }
     }

@@ -17,7 +17,9 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::asks::{ASK_SKEW, AskName, Asks, PLAN_TOOL, QUESTION_TOOL, Wanted, Words, words_of};
+use crate::asks::{
+    ASK_SKEW, AskName, Asks, Front, QUESTION_TOOL, Standing, Wanted, Words, bare_words, words_of,
+};
 use crate::base::{self, Base};
 use crate::effect::Effect;
 use crate::event::Persisted;
@@ -49,8 +51,12 @@ const LATE_READS: [Duration; 4] = [
 ];
 /// An answer about the transcript is awaited this long; reading its end takes milliseconds.
 const TRANSCRIPT_WAIT: Duration = Duration::from_secs(1);
+/// A line may be stamped this long before it can be read.
+const READ_SLACK: Duration = Duration::from_secs(2);
 /// A badge must hold this long before anybody is told (rule 6 allows 1 to 3 s).
 const DWELL: Duration = Duration::from_millis(1_200);
+/// An answered request stays on the card this long: the file follows its answer, or the next request its own.
+const ANSWERED_STAYS: Duration = Duration::from_millis(500);
 /// A start-up dialog: after this, if the process is quiet (D06) …
 const STARTUP_QUIET: Duration = Duration::from_secs(2);
 /// … and after this in any case.
@@ -246,6 +252,25 @@ struct Dialog {
     ask: Ask,
     /// The file names another one since: its words are not this one's.
     moved: bool,
+    /// When its request was found answered, though the file still says that somebody is asked.
+    answered: Option<Time>,
+}
+
+impl Dialog {
+    fn new(serial: u64, since: Stamp, name: Option<AskName>, ask: Ask) -> Self {
+        Self {
+            serial,
+            since,
+            name,
+            ask,
+            moved: false,
+            answered: None,
+        }
+    }
+
+    fn asking(serial: u64, since: Stamp, words: Words, id: u64) -> Self {
+        Self::new(serial, since, words.name.clone(), words.into_ask(id))
+    }
 }
 
 /// From leaving idle to idle.
@@ -254,7 +279,7 @@ struct Spell {
     start: Stamp,
     /// Prompts and PreCompacts stamped from here on belong to it.
     from: Time,
-    before: Rest,
+    before: Box<Rest>,
     /// A person's prompt waits for an answer from a spell that was bridged.
     typed: bool,
     /// Began before this server did.
@@ -271,7 +296,7 @@ struct Spell {
 /// The spell is over by the file, and its end is looked for.
 #[derive(Clone, Debug)]
 struct Closing {
-    spell: Spell,
+    spell: Box<Spell>,
     idle_at: Stamp,
     /// The half second counts from here: the end, or the answer to a question that hid it.
     wait_from: Time,
@@ -285,7 +310,7 @@ struct Closing {
 }
 
 impl Closing {
-    fn new(spell: Spell, idle_at: Stamp, held: Option<Held>) -> Self {
+    fn new(spell: Box<Spell>, idle_at: Stamp, held: Option<Held>) -> Self {
         Self {
             spell,
             idle_at,
@@ -311,8 +336,8 @@ enum Held {
 enum Phase {
     /// It has never carried a status: hooks and transcript decide.
     Unreported,
-    Resting(Rest),
-    Working(Spell),
+    Resting(Box<Rest>),
+    Working(Box<Spell>),
     Closing(Box<Closing>),
 }
 
@@ -378,6 +403,8 @@ pub(crate) struct Agent {
     pub conversation: Option<ConversationId>,
     conversation_at: Stamp,
     transcript: Option<Arc<str>>,
+    /// When its lines were last given.
+    read_up_to: Option<Time>,
     pub hooks_heard: bool,
     first_start: Option<Time>,
     pub cwd: Option<(Time, Arc<str>)>,
@@ -448,6 +475,7 @@ impl Agent {
             conversation: None,
             conversation_at: Stamp::default(),
             transcript: None,
+            read_up_to: None,
             hooks_heard: false,
             first_start: None,
             cwd: None,
@@ -522,10 +550,8 @@ impl Agent {
         {
             due.push((episode.committed + DWELL, "the badge has held: tell"));
         }
-        if let Phase::Resting(Rest {
-            late: Some(late), ..
-        }) = &self.phase
-            && let Some(at) = late.next_read()
+        if let Phase::Resting(rest) = &self.phase
+            && let Some(at) = rest.late.as_ref().and_then(Late::next_read)
         {
             due.push((at, "a late end marker may have been written"));
         }
@@ -560,6 +586,14 @@ impl Agent {
                     due.push((at.boot + LEAD, "the file has not confirmed a prompt"));
                 }
             }
+        }
+        if let Phase::Working(spell) = &self.phase
+            && let Some(answered) = spell.dialog.as_ref().and_then(|d| d.answered)
+        {
+            due.push((
+                answered + ANSWERED_STAYS,
+                "an answered request is still asked",
+            ));
         }
         let rested = match &self.phase {
             Phase::Unreported | Phase::Working(_) => None,

@@ -60,7 +60,29 @@ pub struct Stamp {
     pub wall_ms: i64,
 }
 
+/// Clocks drift and are mapped by the millisecond; more than this is a clock that was set.
+const CLOCK_SLACK_MS: i64 = 50;
+
 impl Stamp {
+    /// The wall clock was not set between the two moments, so that it may order them.
+    #[must_use]
+    pub fn same_clock(self, other: Self) -> bool {
+        let booted = |stamp: Self| {
+            let boot_ms = i64::try_from(stamp.boot.as_ms()).unwrap_or(i64::MAX);
+            stamp.wall_ms.saturating_sub(boot_ms)
+        };
+        booted(self).abs_diff(booted(other)) <= CLOCK_SLACK_MS.unsigned_abs()
+    }
+
+    /// The next millisecond of the wall: what was written in the same one is not later.
+    #[must_use]
+    pub(crate) const fn later_ms(self) -> Self {
+        Self {
+            boot: self.boot,
+            wall_ms: self.wall_ms.saturating_add(1),
+        }
+    }
+
     /// The moment `ms` milliseconds before this one.
     #[must_use]
     pub const fn earlier(self, ms: u32) -> Self {

@@ -118,7 +118,7 @@ impl Turn {
 /// One decisive transcript line of the main lane, in the file's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
-    /// When Claude wrote it, on both clocks.
+    /// When Claude wrote it, on both clocks; when we saw it, if the wall clock was set in between.
     pub at: Stamp,
     /// When we saw it.
     pub seen: Time,
@@ -127,10 +127,15 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Belongs to a spell that began at `since`: written since then by Claude's clock, and not seen before by
-    /// ours (a clock may be set).
-    fn belongs(&self, since: Stamp) -> bool {
-        self.at.wall_ms >= since.wall_ms && self.seen >= since.boot
+    /// Belongs to a spell that began at `since`. The wall clock is exact, but it may have been set; then what counts
+    /// is when it was seen.
+    pub(crate) fn belongs(&self, since: Stamp) -> bool {
+        let written = if self.at.same_clock(since) {
+            self.at.wall_ms >= since.wall_ms
+        } else {
+            self.at.boot >= since.boot
+        };
+        written && self.seen >= since.boot
     }
 
     /// A tool's start.
@@ -263,7 +268,7 @@ impl Turns {
     pub(crate) fn prompt_line_after(&self, after: Stamp) -> Option<Stamp> {
         let mut newest = self.lines.iter().rev();
         let line = newest.find(|l| l.prompt().is_some())?;
-        (line.at.wall_ms > after.wall_ms && line.seen >= after.boot).then_some(line.at)
+        line.belongs(after.later_ms()).then_some(line.at)
     }
 
     /// The newest turn event, if it is a PreCompact stamped after `after`.
@@ -295,6 +300,14 @@ impl Turns {
         hooked
             .chain(written)
             .find(|call| call.use_id.as_ref() == Some(id))
+    }
+
+    /// The tools, of whatever lane, whose result was stamped after `after`.
+    pub(crate) fn results_after(&self, after: Time) -> impl Iterator<Item = &ToolCall> {
+        let hooked = self.hooks.iter().filter(move |t| t.at.boot > after);
+        let hooked = hooked.filter_map(|t| t.what.result());
+        let written = self.lines.iter().filter(move |l| l.at.boot > after);
+        hooked.chain(written.filter_map(|l| self.call(l.result()?)))
     }
 
     /// The call was started by `by`.
@@ -397,11 +410,7 @@ impl Turns {
 
     /// The newest interrupt line was written after `after`, and no end marker after it.
     pub(crate) fn interrupted_after(&self, after: Stamp) -> bool {
-        let next = Stamp {
-            boot: after.boot,
-            wall_ms: after.wall_ms.saturating_add(1),
-        };
-        self.end_in_transcript(next) == TranscriptEnd::Interrupted
+        self.end_in_transcript(after.later_ms()) == TranscriptEnd::Interrupted
     }
 
     /// When the newest Stop of the main lane was stamped.

@@ -5,7 +5,7 @@ use crate::adversary::Adversary;
 use crate::truth::{Due, Entry, File, Id, Push, Signal, Want, What};
 use crate::world::{Run, Seen, Shown};
 use purplemux_core::view::AskKind;
-use purplemux_core::witness::{TranscriptKind, WaitingFor};
+use purplemux_core::witness::{FileStatus, HookKind, TranscriptKind, WaitingFor};
 
 /// The general deadline, from the deciding signal.
 const DEADLINE_MS: u64 = 300;
@@ -17,6 +17,10 @@ const PROBE_MS: u64 = 50;
 const RECOVERY_MS: u64 = 2000;
 /// Rule 6: a push follows 1 to 3 s after the badge.
 const PUSH_MS: u64 = 3000;
+/// A request names the dialog from which it is no further away than this (rule 3).
+const SKEW_MS: u64 = 200;
+/// On a loaded machine the file is slower than that by so much; then no other request may stand beside it.
+const SLOW_MS: u64 = 500;
 /// A Stop is late, but counts, for so long after its spell.
 const LATE_MS: u64 = 30_000;
 
@@ -279,7 +283,7 @@ impl Judge<'_> {
             Want::Idle => seen.shown == Shown::Idle,
             Want::Busy => seen.shown == Shown::Busy,
             Want::Ask { kind, .. } => {
-                matches!(&seen.shown, Shown::Ask(shown) if self.names(*kind, *shown, seen.at, entries[place].from))
+                matches!(&seen.shown, Shown::Ask(shown) if self.names(*kind, *shown, seen.at, &entries[place]))
             }
             Want::Review { error } => seen.shown == Shown::Review(error.clone()),
             Want::AsBefore { at } => {
@@ -312,8 +316,9 @@ impl Judge<'_> {
     }
 
     /// The file tells permission from input; only a hook tells plan, question and form.
-    fn names(&self, right: AskKind, shown: AskKind, at: u64, since: u64) -> bool {
-        let unsure = at < since + 600 || self.adversary.knobs.disturbs_hooks();
+    fn names(&self, right: AskKind, shown: AskKind, at: u64, entry: &Entry) -> bool {
+        let unsure =
+            at < entry.from + 600 || self.adversary.knobs.disturbs_hooks() || self.in_doubt(at);
         right == shown
             || (unsure
                 && matches!(
@@ -376,11 +381,10 @@ impl Judge<'_> {
         self.adversary.down.iter().any(|stretch| stretch.holds(at))
     }
 
-    /// Where all hooks come in time, a permission dialog shows the command that is asked about.
+    /// A permission dialog never shows another command than the one that is asked about; and where all hooks come
+    /// in time it shows that one, unless it may be another's (rule 3).
     fn texts(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
-        if self.adversary.knobs.disturbs_hooks() {
-            return Vec::new();
-        }
+        let disturbed = self.adversary.knobs.disturbs_hooks();
         let mut faults = Vec::new();
         for (place, entry) in entries.iter().enumerate() {
             let Want::Ask {
@@ -401,13 +405,44 @@ impl Judge<'_> {
             }
             let seen = self.shown_at(at);
             let says = seen.text.as_deref().unwrap_or("");
-            if matches!(seen.shown, Shown::Ask(_)) && !says.contains(text.as_ref()) {
+            let right = says.contains(text.as_ref());
+            let blank = says.is_empty() && (disturbed || self.in_doubt(at));
+            if matches!(seen.shown, Shown::Ask(_)) && !right && !blank {
                 faults.push(format!(
                     "at {at}: the dialog asks {text:?}, shown is {says:?}"
                 ));
             }
         }
         faults
+    }
+
+    /// Whose request it is can't be told: there is none within 200 ms of the file, another stands beside it or may
+    /// just have been slow to be written, or several wait behind it.
+    fn in_doubt(&self, at: u64) -> bool {
+        let signals = || self.signals.iter().flatten().filter(|s| s.at <= at);
+        let opened = signals()
+            .rev()
+            .filter_map(|signal| {
+                if let What::Wrote { file, .. } = &signal.what {
+                    Some(file)
+                } else {
+                    None
+                }
+            })
+            .take_while(|file| file.status == Some(FileStatus::Waiting))
+            .last()
+            .map_or(0, |file| file.since);
+        let requests: Vec<u64> = signals()
+            .filter(|signal| is_request(&signal.what))
+            .map(|signal| signal.at)
+            .filter(|request| request + SLOW_MS >= opened)
+            .collect();
+        let mut first = requests.iter().filter(|r| **r <= opened + SKEW_MS);
+        let alone = match (first.next(), first.next()) {
+            (Some(request), None) => request + SKEW_MS >= opened,
+            (None | Some(_), _) => false,
+        };
+        !alone || requests.len() > 2
     }
 
     /// A stay that lasts is pushed once; one that is over before anybody could be told is not.
@@ -481,4 +516,14 @@ impl Judge<'_> {
         before.is_some_and(|(_, stopped)| stopped)
             || changes.any(|(at, _)| (from..=to).contains(&at))
     }
+}
+
+fn is_request(what: &What) -> bool {
+    matches!(
+        what,
+        What::Hook {
+            kind: HookKind::PermissionRequested { .. } | HookKind::FormAsked { .. },
+            ..
+        }
+    )
 }

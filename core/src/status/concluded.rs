@@ -92,19 +92,14 @@ impl Agent {
             && (due(STARTUP_SURE) || due(STARTUP_QUIET) && self.cpu_quiet)
         {
             self.serial += 1;
-            self.startup = Some(Dialog {
-                serial: self.serial,
-                since: now,
-                name: None,
-                ask: Ask {
-                    id: ctx.ask(),
-                    kind: AskKind::Startup,
-                    text: None,
-                    tool: None,
-                    options: Vec::new(),
-                },
-                moved: false,
-            });
+            let ask = Ask {
+                id: ctx.ask(),
+                kind: AskKind::Startup,
+                text: None,
+                tool: None,
+                options: Vec::new(),
+            };
+            self.startup = Some(Dialog::new(self.serial, now, None, ask));
         }
     }
 
@@ -341,13 +336,7 @@ impl Agent {
                 && matches!(question.reading, Reading::Answered { ok: true })
             {
                 self.serial += 1;
-                question.dialog = Some(Dialog {
-                    serial: self.serial,
-                    since: at,
-                    name: words.name.clone(),
-                    ask: words.into_ask(ctx.ask()),
-                    moved: false,
-                });
+                question.dialog = Some(Dialog::asking(self.serial, at, words, ctx.ask()));
             }
         }
         rest.question = Some(question);
@@ -396,7 +385,7 @@ impl Agent {
         let mut lines = self
             .turns
             .lines()
-            .filter(|l| l.at.wall_ms >= spell.start.wall_ms.saturating_sub(500))
+            .filter(|l| l.belongs(spell.start.earlier(500)) && l.at.boot > spell.before.ended)
             .filter_map(Line::prompt)
             .peekable();
         lines.peek().is_none() || lines.any(|typed| typed)
@@ -425,7 +414,12 @@ impl Agent {
     }
 
     /// Rule 5, for `dialog open` that came from busy.
-    fn conclude_working(&mut self, ctx: &mut Ctx, now: Stamp, mut spell: Spell) -> (Phase, bool) {
+    fn conclude_working(
+        &mut self,
+        ctx: &mut Ctx,
+        now: Stamp,
+        mut spell: Box<Spell>,
+    ) -> (Phase, bool) {
         let status = match &self.status {
             Some(status) if status.kind() == StatusKind::Menu && !spell.kept => status.clone(),
             Some(_) | None => return (Phase::Working(spell), false),
@@ -567,7 +561,7 @@ impl Agent {
         self.asks.forget(idle_at.boot);
         self.subagents.clear();
         self.turns.forget_queue();
-        (Phase::Resting(rest), true)
+        (Phase::Resting(Box::new(rest)), true)
     }
 
     /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's.
@@ -610,13 +604,7 @@ impl Agent {
         match (asked, &closing.question) {
             (Some((at, words)), None) => {
                 self.serial += 1;
-                closing.question = Some(Dialog {
-                    serial: self.serial,
-                    since: at,
-                    name: words.name.clone(),
-                    ask: words.into_ask(ctx.ask()),
-                    moved: false,
-                });
+                closing.question = Some(Dialog::asking(self.serial, at, words, ctx.ask()));
                 false
             }
             (None, Some(_)) => {

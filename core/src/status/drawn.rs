@@ -12,32 +12,31 @@ impl Agent {
                 Phase::Unreported
             }
             Phase::Working(mut spell) => {
-                let words = match &self.status {
-                    Some(status) => match status.kind() {
-                        StatusKind::Dialog => {
-                            Some((self.dialog_words(&spell, status), status.since))
-                        }
-                        StatusKind::Menu if spell.kept => None,
-                        StatusKind::Menu if self.menu_is_dialog(&spell) => {
-                            Some((self.menu_words(&spell), status.since))
-                        }
-                        StatusKind::Menu | StatusKind::Quiet | StatusKind::Busy => {
-                            spell.dialog = None;
-                            None
-                        }
-                    },
-                    None => None,
-                };
-                if self.headless() {
-                    spell.dialog = None;
-                } else if let Some((words, since)) = words {
-                    let old = spell.dialog.take();
-                    spell.dialog = Some(self.redraw(ctx, old, words, since));
-                }
+                spell.dialog = self.drawn(ctx, &mut spell);
                 Phase::Working(spell)
             }
             other @ (Phase::Resting(_) | Phase::Closing(_)) => other,
         };
+    }
+
+    /// The dialog of a spell, as the file tells of it.
+    fn drawn(&mut self, ctx: &mut Ctx, spell: &mut Spell) -> Option<Dialog> {
+        if self.headless() {
+            return None;
+        }
+        let old = spell.dialog.take();
+        let Some(status) = self.status.clone() else {
+            return old;
+        };
+        match status.kind() {
+            StatusKind::Dialog => Some(self.card(ctx, old, spell, &status)),
+            StatusKind::Menu if spell.kept => old,
+            StatusKind::Menu if self.menu_is_dialog(spell) => {
+                let words = self.menu_words(spell);
+                Some(self.redraw(ctx, old, words, status.since))
+            }
+            StatusKind::Menu | StatusKind::Quiet | StatusKind::Busy => None,
+        }
     }
 
     fn draw_base_dialog(&mut self, ctx: &mut Ctx) {
@@ -56,13 +55,7 @@ impl Agent {
             match (words, kept) {
                 (None, Some(ask)) if old.is_none() => {
                     self.serial += 1;
-                    Dialog {
-                        serial: self.serial,
-                        since,
-                        name: None,
-                        ask,
-                        moved: false,
-                    }
+                    Dialog::new(self.serial, since, None, ask)
                 }
                 (words, _) => {
                     let words = words.unwrap_or(Words {
@@ -82,19 +75,7 @@ impl Agent {
         match old {
             None => {
                 self.serial += 1;
-                Dialog {
-                    serial: self.serial,
-                    since,
-                    name: words.name.clone(),
-                    ask: words.into_ask(ctx.ask()),
-                    moved: false,
-                }
-            }
-            Some(mut dialog) if dialog.moved => {
-                dialog.moved = false;
-                dialog.name.clone_from(&words.name);
-                dialog.ask = words.into_ask(ctx.ask());
-                dialog
+                Dialog::asking(self.serial, since, words, ctx.ask())
             }
             // Its request has its result, or is not here yet: what was known stays on the card.
             Some(dialog)
@@ -106,7 +87,10 @@ impl Agent {
                 dialog
             }
             Some(mut dialog) => {
-                let same = dialog.name.is_none() || dialog.name == words.name;
+                let same = match &dialog.name {
+                    Some(name) => words.name.as_ref() == Some(name),
+                    None => dialog.ask.text.is_none() || dialog.ask.text == words.text,
+                };
                 let id = if same { dialog.ask.id } else { ctx.ask() };
                 dialog.name.clone_from(&words.name);
                 dialog.ask = words.into_ask(id);
@@ -115,38 +99,73 @@ impl Agent {
         }
     }
 
-    /// What the dialog asks that the file tells of.
-    fn dialog_words(&self, spell: &Spell, status: &Status) -> Words {
+    /// The card of a dialog that the file tells of.
+    fn card(
+        &mut self,
+        ctx: &mut Ctx,
+        old: Option<Dialog>,
+        spell: &Spell,
+        status: &Status,
+    ) -> Dialog {
         let waiting = status.waiting.clone().unwrap_or(WaitingFor::Permission);
-        let shown = spell.dialog.as_ref().and_then(|d| d.name.as_ref());
-        // Of a dialog that moved to the front, the request may be as old as the first one's.
-        let since = spell.dialog.as_ref().map_or(status.since, |d| d.since);
-        let words = self.asks.words(&waiting, since.boot, shown);
-        if words.name.is_some() {
-            return words;
+        let since = status.since.boot;
+        let standing = Standing {
+            opened: old.as_ref().map_or(since, |d| d.since.boot.min(since)),
+            since,
+            shown: old.as_ref().and_then(|d| d.name.as_ref()),
+        };
+        let bare = bare_words(&waiting);
+        let (words, doubt) = match self.asks.front(&self.turns, &waiting, standing) {
+            Front::Is(ask) => (ask.words(), false),
+            Front::Doubt(kind) => {
+                let kind = kind.unwrap_or(bare.kind);
+                (Words { kind, ..bare }, true)
+            }
+            Front::Unheard => (self.open_question(spell, status).unwrap_or(bare), false),
+        };
+        let Some(mut dialog) = old else {
+            return self.redraw(ctx, None, words, status.since);
+        };
+        if dialog.moved {
+            return Dialog::asking(dialog.serial, dialog.since, words, ctx.ask());
         }
-        // No request was heard: a question's or a plan's open call says the same.
+        let known = dialog.name.is_some() || self.has_result(&dialog);
+        let answered = !doubt && words.name.is_none() && known;
+        let answered_at = dialog.answered.unwrap_or(self.clock);
+        dialog.answered = answered.then_some(answered_at);
+        if doubt || answered && self.clock >= answered_at + ANSWERED_STAYS {
+            if dialog.ask.tool.is_some() || dialog.ask.text != words.text {
+                dialog.ask = words.into_ask(ctx.ask());
+            }
+            return dialog;
+        }
+        self.redraw(ctx, Some(dialog), words, status.since)
+    }
+
+    /// The tool that a card from before a restart names has its result.
+    fn has_result(&self, dialog: &Dialog) -> bool {
+        let Some(name) = &dialog.ask.tool else {
+            return false;
+        };
+        let mut results = self.turns.results_after(dialog.since.boot);
+        results.any(|tool| tool.name == *name && words_of(tool).text == dialog.ask.text)
+    }
+
+    /// No request was heard: a question's open call says the same, since only one can be open. A plan's does not:
+    /// beside it another tool may be what is asked about.
+    fn open_question(&self, spell: &Spell, status: &Status) -> Option<Words> {
+        if status.waiting != Some(WaitingFor::Input) {
+            return None;
+        }
         let mut open = self.turns.open_tools(spell.start.boot);
         if open.is_empty() {
             open = self.turns.open_lines(spell.start.earlier(500));
         }
         let by = status.since.boot + ASK_SKEW;
-        open.retain(|t| self.turns.started_by(t, by));
-        // Only one question or plan can be open; another tool may run beside the one that is asked about.
-        open.retain(|t| match &waiting {
-            WaitingFor::Input => &*t.name == QUESTION_TOOL,
-            WaitingFor::Permission => &*t.name == PLAN_TOOL,
-            WaitingFor::DialogOpen | WaitingFor::Other(_) => false,
-        });
-        match (&waiting, open.as_slice()) {
-            (WaitingFor::Input | WaitingFor::Permission, [tool]) => words_of(tool),
-            (
-                WaitingFor::Input
-                | WaitingFor::Permission
-                | WaitingFor::DialogOpen
-                | WaitingFor::Other(_),
-                _,
-            ) => words,
+        open.retain(|t| &*t.name == QUESTION_TOOL && self.turns.started_by(t, by));
+        match open.as_slice() {
+            [question] => Some(words_of(question)),
+            [] | [_, _, ..] => None,
         }
     }
 

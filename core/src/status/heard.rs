@@ -42,12 +42,12 @@ impl Agent {
     pub(crate) fn on_job_ended(&mut self, ctx: &mut Ctx, now: Stamp) {
         self.note(ctx, now, Source::Process, "its background job ended".into());
         if self.status.is_some() {
-            self.phase = Phase::Resting(Rest {
+            self.phase = Phase::Resting(Box::new(Rest {
                 ended: now.boot,
                 started: now.boot,
                 led: now.boot,
                 ..Rest::idle(now)
-            });
+            }));
         }
     }
 
@@ -97,6 +97,7 @@ impl Agent {
             // The file can't go back in time, whatever the mapping of clocks says.
             status.since.boot = status.since.boot.max(old.since.boot);
         }
+        status.since.boot = status.since.boot.min(now.boot);
         self.seen_shell |= status.status == FileStatus::Shell;
         let line = match (&status.status, &status.waiting) {
             (FileStatus::Idle, _) => "idle".to_owned(),
@@ -131,6 +132,7 @@ impl Agent {
         self.transcript = path.clone();
         if !first {
             self.turns.forget_transcript();
+            self.read_up_to = None;
             self.title = None;
             self.first_prompt = None;
             // Without hooks this alone tells of `/clear` and `/resume` (rule 4).
@@ -169,11 +171,9 @@ impl Agent {
                 }
             },
             // From here on it was seen live.
-            Phase::Working(spell) if spell.recovered && kind != StatusKind::Menu => {
-                self.phase = Phase::Working(Spell {
-                    recovered: false,
-                    ..spell
-                });
+            Phase::Working(mut spell) if spell.recovered && kind != StatusKind::Menu => {
+                spell.recovered = false;
+                self.phase = Phase::Working(spell);
                 return self.on_status(ctx, old);
             }
             Phase::Working(mut spell) => match kind {
@@ -190,7 +190,11 @@ impl Agent {
                     }
                 }
                 StatusKind::Dialog => {
-                    if anew || old.as_ref().is_some_and(|o| o.kind() == StatusKind::Menu) {
+                    if anew {
+                        // It was busy in between, unseen.
+                        self.asks.passed(new.since.boot);
+                        spell.dialog = None;
+                    } else if old.as_ref().is_some_and(|o| o.kind() == StatusKind::Menu) {
                         spell.dialog = None;
                     } else if let Some(dialog) = &mut spell.dialog {
                         // Another one has come to the front.
@@ -239,7 +243,7 @@ impl Agent {
         let restored = self.restored.take();
         let recovered = restored.is_some() || self.found_recovering && ctx.recovered.is_none();
         let Some(persisted) = restored else {
-            let mut rest = Rest::idle(new.since);
+            let mut rest = Box::new(Rest::idle(new.since));
             return match new.kind() {
                 StatusKind::Quiet | StatusKind::Menu => Phase::Resting(rest),
                 StatusKind::Busy | StatusKind::Dialog => {
@@ -251,7 +255,7 @@ impl Agent {
                 }
             };
         };
-        let mut rest = Rest::idle(persisted.since);
+        let mut rest = Box::new(Rest::idle(persisted.since));
         rest.recovered = true;
         rest.ended = persisted.since.boot;
         if let Badge::Review(outcome) = &persisted.badge {
@@ -297,13 +301,8 @@ impl Agent {
                 {
                     // The same dialog still stands: same ask, same episode.
                     self.serial += 1;
-                    spell.dialog = Some(Dialog {
-                        serial: self.serial,
-                        since: persisted.since,
-                        name: None,
-                        ask: ask.clone(),
-                        moved: false,
-                    });
+                    let kept = Dialog::new(self.serial, persisted.since, None, ask.clone());
+                    spell.dialog = Some(kept);
                     spell.before.episode = persisted.episode.map(|id| Episode {
                         id,
                         committed: persisted.since.boot,
@@ -353,7 +352,7 @@ impl Agent {
     }
 
     /// Idle anew, or shell after idle. A turn so short that its busy was never seen has left its hooks.
-    fn resting_anew(&mut self, rest: Rest, new: &Status, old: Option<&Status>) -> Phase {
+    fn resting_anew(&mut self, rest: Box<Rest>, new: &Status, old: Option<&Status>) -> Phase {
         let Some(old) = old.filter(|o| o.kind() == StatusKind::Quiet) else {
             return Phase::Resting(rest);
         };
@@ -391,10 +390,10 @@ impl Agent {
         lead.min(start - SPELL_SKEW)
     }
 
-    fn spell(&self, start: Stamp, from: Time, mut before: Rest) -> Spell {
+    fn spell(&self, start: Stamp, from: Time, mut before: Box<Rest>) -> Box<Spell> {
         before.late = None;
         before.question = None;
-        Spell {
+        Box::new(Spell {
             start,
             from,
             before,
@@ -407,11 +406,11 @@ impl Agent {
                 .is_some_and(|s| s.kind() == StatusKind::Dialog),
             kept: false,
             menu: Reading::NotAsked,
-        }
+        })
     }
 
     /// Another spell follows `spell`, which was idle from `idle_at` on, without the badge having moved.
-    fn next_spell(&mut self, spell: Spell, idle_at: Stamp, start: Stamp) -> Spell {
+    fn next_spell(&mut self, spell: Box<Spell>, idle_at: Stamp, start: Stamp) -> Box<Spell> {
         let newest = self
             .deciding(&spell, idle_at.boot)
             .into_iter()
@@ -440,9 +439,9 @@ impl Agent {
         before.ended = idle_at.boot;
         self.asks.forget(idle_at.boot - ASK_SKEW);
         self.turns.forget_queue();
-        Spell {
+        Box::new(Spell {
             start,
-            from: start.boot - SPELL_SKEW,
+            from: (start.boot - SPELL_SKEW).max(idle_at.boot),
             before,
             typed,
             recovered: false,
@@ -453,7 +452,7 @@ impl Agent {
                 .is_some_and(|s| s.kind() == StatusKind::Dialog),
             kept: false,
             menu: Reading::NotAsked,
-        }
+        })
     }
 
     pub(crate) fn on_transcript(&mut self, ctx: &mut Ctx, now: Stamp, facts: Vec<TranscriptFact>) {
@@ -462,9 +461,8 @@ impl Agent {
                 continue;
             }
             let wall_ms = fact.written_ms.unwrap_or(now.wall_ms);
-            let age_ms = u64::try_from(now.wall_ms.saturating_sub(wall_ms)).unwrap_or(0);
             let at = Stamp {
-                boot: now.boot - Duration::from_millis(age_ms),
+                boot: self.written(now, wall_ms),
                 wall_ms,
             };
             if let Some((line, says)) = said::transcript_line(&fact.kind) {
@@ -505,6 +503,19 @@ impl Agent {
                 kind: fact.kind,
             });
         }
+        self.read_up_to = Some(now.boot);
+    }
+
+    /// When a line with this wall time was written: after the last read, and not in the future. Where that can't be,
+    /// the clock was set in between, and now is the best that is known.
+    fn written(&self, now: Stamp, wall_ms: i64) -> Time {
+        let age = now.wall_ms.saturating_sub(wall_ms);
+        let Ok(age_ms) = u64::try_from(age) else {
+            return now.boot;
+        };
+        let written = now.boot - Duration::from_millis(age_ms);
+        let read = self.read_up_to.map_or(Time(0), |at| at - READ_SLACK);
+        if written < read { now.boot } else { written }
     }
 
     pub(crate) fn on_transcript_read(&mut self, request: u64, ok: bool) {

@@ -58,6 +58,8 @@ pub fn pane(number: u32) -> PaneKey {
 pub struct World {
     pub fleet: Fleet,
     pub now: u64,
+    /// By how much the wall clock was set, in ms.
+    clock_off: i64,
     /// Changes and tellings, in words.
     pub seen: Vec<String>,
     files: BTreeMap<char, SessionFile>,
@@ -112,6 +114,7 @@ impl World {
         Self {
             fleet: Fleet::new(host()),
             now: 0,
+            clock_off: 0,
             seen: Vec::new(),
             files: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -143,7 +146,7 @@ impl World {
 
     /// Gives the fleet one event now, answers what it asks, writes down what is seen.
     pub fn step(&mut self, event: Event) {
-        let effects = self.fleet.step(at(self.now), event);
+        let effects = self.fleet.step(self.at(self.now), event);
         let mut answers = Vec::new();
         let mut told = Vec::new();
         for effect in effects {
@@ -209,6 +212,15 @@ impl World {
         }
     }
 
+    /// The moment `ms` after boot, as the clocks are set now.
+    fn at(&self, ms: u64) -> Stamp {
+        let Stamp { boot, wall_ms } = at(ms);
+        Stamp {
+            boot,
+            wall_ms: wall_ms + self.clock_off,
+        }
+    }
+
     fn look(&mut self) {
         let mut now: BTreeMap<char, String> = BTreeMap::new();
         for item in self.fleet.items() {
@@ -260,6 +272,11 @@ impl World {
         let agent = key(letter);
         let event = match verb {
             "end" => return,
+            "clock" => {
+                let by: i64 = words[1].parse().expect("ms by which the clock is set");
+                self.clock_off += by;
+                return;
+            }
             "unreadable-transcript" => {
                 self.readable = false;
                 return;
@@ -302,7 +319,7 @@ impl World {
             },
             "tx" => {
                 let fact = TranscriptFact {
-                    written_ms: Some(at(stamp).wall_ms),
+                    written_ms: Some(self.at(stamp).wall_ms),
                     sidechain: args.has("sidechain"),
                     kind: transcript(args),
                 };

@@ -1,6 +1,9 @@
 //! Permission, question, plan, form: when amber comes and when it goes.
 
-use crate::dsl::check;
+use purplemux_core::witness::{Hook, HookKind, ToolCall};
+use purplemux_core::{Effect, Event};
+
+use crate::dsl::{at, check, key, run};
 use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
 
 /// A turn whose tool is asked about from 1500 on.
@@ -690,6 +693,207 @@ fn q12_no_words_rather_than_wrong_ones() {
         3000 update
         ",
     );
+}
+
+#[test]
+fn q11_of_two_requests_beside_the_dialog_neither_is_named() {
+    // Which of them was drawn first can't be told; the first answer leaves the other one.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1380 hook pr Bash \"touch a.txt\" lane=a
+        1390 hook pr Bash \"touch b.txt\" lane=b
+        1500 file permission
+        4000 hook post Bash \"touch a.txt\" lane=a
+        5000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission
+        2700 notify
+        4000 needs-input permission \"touch b.txt\"
+        ",
+    );
+    // One that was started after the dialog stood stands behind it, even if the first one's request is lost.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 file permission
+        1540 hook pre Bash id=2 \"touch b.txt\"
+        1600 hook pr Bash \"touch b.txt\"
+        2000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission
+        ",
+    );
+}
+
+#[test]
+fn q11_an_answered_request_does_not_stay_on_the_card() {
+    // The file still says that somebody is asked, and the next one's request was lost.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1490 hook pr Bash \"touch a.txt\" lane=a
+        1500 file permission
+        4000 hook post Bash \"touch a.txt\" lane=a
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission \"touch a.txt\"
+        2700 notify
+        4500 needs-input permission
+        4500 update
+        ",
+    );
+    // Three wait, the second one's answer is heard first: the front is the first one or the third.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1490 hook pr Bash \"touch a.txt\" lane=a
+        1500 file permission
+        2000 hook pr Bash \"touch b.txt\" lane=b
+        3000 hook pr Bash \"touch c.txt\"
+        5000 hook post Bash \"touch b.txt\" lane=b
+        6000 hook post Bash \"touch a.txt\" lane=a
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission \"touch a.txt\"
+        2700 notify
+        5000 needs-input permission
+        5000 update
+        6000 needs-input permission \"touch c.txt\"
+        6000 update
+        ",
+    );
+    // The card is from before a restart.
+    check(
+        "
+        200  restored@100 needs-input episode=4
+        210  found
+        220  file permission since=90
+        300  recovered
+        2000 hook post Bash \"touch old.txt\"
+        9000 end
+        ",
+        "
+        210  needs-input permission \"touch old.txt\"
+        2500 needs-input permission
+        ",
+    );
+}
+
+#[test]
+fn q06_a_plan_is_named_by_its_request_alone() {
+    // A subagent's dialog is in front; its request was lost.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1450 hook pre ExitPlanMode id=1 \"1. do it\"
+        1500 file permission
+        2000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission
+        ",
+    );
+}
+
+#[test]
+fn q10_a_request_just_before_the_files_busy_is_the_next_dialogs() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1490 hook pr Bash \"touch a.txt\" lane=a
+        1500 file permission
+        4000 hook pr Bash \"touch b.txt\"
+        4010 file busy
+        4050 file permission
+        4500 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission \"touch a.txt\"
+        2700 notify
+        4010 busy
+        4010 withdraw
+        4050 needs-input permission \"touch b.txt\"
+        ",
+    );
+}
+
+#[test]
+fn q01_a_late_timer_tells_what_is_shown() {
+    let mut world = run(&format!(
+        "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 file permission
+        1600 end
+        "
+    ));
+    // No timer fires before the request is heard.
+    world.now = 3000;
+    let request = Hook {
+        id: None,
+        at: at(1480),
+        agent: Some(key('A')),
+        pane: None,
+        conversation: None,
+        transcript: None,
+        cwd: None,
+        agent_id: None,
+        job: false,
+        kind: HookKind::PermissionRequested {
+            tool: ToolCall {
+                name: "Bash".into(),
+                use_id: None,
+                arg: Some("touch a.txt".into()),
+                input_digest: 1,
+                questions: Vec::new(),
+            },
+        },
+    };
+    let hook = Box::new(request);
+    let effects = world.fleet.step(at(3000), Event::HookFired { hook });
+    let told = effects.into_iter().find_map(|effect| {
+        if let Effect::Notify { badge, .. } = effect {
+            Some(badge)
+        } else {
+            None
+        }
+    });
+    assert_eq!(told, world.item('A').badge, "told what is shown");
 }
 
 #[test]

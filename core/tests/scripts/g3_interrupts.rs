@@ -320,3 +320,73 @@ fn i07_marker_older_than_the_prompts_receipt() {
         ",
     );
 }
+
+#[test]
+fn i06_a_clock_set_in_mid_turn_does_not_hide_the_end() {
+    // The Stop is lost; the end marker is seen live, whatever the wall clock says by then.
+    for clock in ["-7200000", "7200000"] {
+        check(
+            &format!(
+                "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1070 tx@1060 prompt
+        4000 clock {clock}
+        8000 tx@7950 end
+        8060 file idle
+        9000 end
+        "
+            ),
+            "
+        500  idle
+        1000 busy
+        8560 review finished
+        ",
+        );
+    }
+    // Nor does it make an earlier turn's marker this turn's.
+    check(
+        &format!(
+            "{REVIEW}
+        20000 seen
+        21000 clock -7200000
+        22000 hook prompt
+        22050 file busy
+        24000 file idle
+        25000 end
+        "
+        ),
+        &format!(
+            "{REVIEW_SEEN}
+        20000 idle
+        20000 withdraw
+        22000 busy
+        24500 idle
+        "
+        ),
+    );
+}
+
+#[test]
+fn i05_a_blocked_prompt_does_not_wait_behind_the_next_one() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1002 file busy
+        1034 file idle
+        1150 hook prompt
+        1200 file busy
+        1400 hook stop
+        1450 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1450 review finished
+        2650 notify
+        ",
+    );
+}

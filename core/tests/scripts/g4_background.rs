@@ -469,3 +469,31 @@ fn b12_esc_in_a_queued_turn() {
         ",
     );
 }
+
+#[test]
+fn b08_p08_a_command_after_a_tasks_turn_is_the_persons() {
+    // The task's prompt stands in the transcript within half a second, but before the end of its own turn.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook task
+        1010 file busy
+        1020 tx task
+        1200 hook stop
+        1260 file idle
+        1400 file busy
+        2500 hook stop
+        2560 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1260 review finished
+        1400 busy
+        2560 review finished
+        3760 notify
+        ",
+    );
+}
