@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
+use proptest::test_runner::RngSeed;
 use purplemux_core::event::Persisted;
 use purplemux_core::view::{Ask, AskKind, Doing, Outcome};
 use purplemux_core::witness::{
@@ -56,6 +57,22 @@ fn tool(n: u32, with_id: bool) -> ToolCall {
         input_digest: n.into(),
         questions: Vec::new(),
     }
+}
+
+/// The same cases in every run, so that a red run says something about the change. `PROPTEST_RNG_SEED` draws others,
+/// `PROPTEST_CASES` more of them; with cases but no seed, a new seed each time: `make properties`.
+fn config(cases: u32) -> ProptestConfig {
+    let mut config = ProptestConfig {
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    if std::env::var_os("PROPTEST_CASES").is_none() {
+        config.cases = cases;
+        if matches!(config.rng_seed, RngSeed::Random) {
+            config.rng_seed = RngSeed::Fixed(1);
+        }
+    }
+    config
 }
 
 // ---- invariants after every event --------------------------------------------------------------------
@@ -466,7 +483,7 @@ fn event(act: Act, who: u32, now: u64, number: usize, world: &Checked) -> Event 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(256))]
 
     #[test]
     fn anything_in_any_order_keeps_the_invariants(
@@ -778,7 +795,7 @@ fn alerts(turns: &[(Turn, u64)]) -> usize {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(100))]
 
     #[test]
     fn turns_end_right_in_order(turns in turns()) {
