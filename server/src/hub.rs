@@ -197,6 +197,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         witnesses: Witnesses {
             processes: processes.clone(),
             tmux: config.tmux,
+            odd: Arc::default(),
             rounds,
         },
     };

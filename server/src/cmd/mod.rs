@@ -3,6 +3,7 @@
 pub mod claude_exec;
 pub mod hook;
 
+pub mod doctor;
 pub mod explain;
 pub mod hooks;
 pub mod login;
@@ -89,6 +90,8 @@ enum Command {
     Tab(tab::Options),
     /// List workspaces
     Workspace(workspace::Options),
+    /// Look for what is missing or wrong, and say what to do
+    Doctor(Common),
     /// Show what Claude Code is given so that it tells us what it does
     Hooks(hooks::Options),
     /// Print what makes a shell complete these commands
@@ -115,6 +118,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Tab(options)) => tab::run(&options),
         Some(Command::Workspace(options)) => workspace::run(&options),
+        Some(Command::Doctor(common)) => doctor::run(&common),
         Some(Command::Hooks(options)) => hooks::run(&options),
         Some(Command::Workspaces(common)) => workspace::list(&common),
     };

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use jiff::tz::TimeZone;
+use purplemux_core::witness::HookKind;
 use purplemux_core::{Event, PaneKey};
 use purplemux_wire::hook::{self, BODY_BYTES_MAX, Headers, Here, HookError};
 use thiserror::Error;
@@ -67,8 +68,16 @@ async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Resu
         tmux_start: headers.tmux.as_ref().and_then(|tmux| started(tmux.pid)),
         zone: zone(),
     };
-    let malformed = |why: HookError| Refusal::Malformed(format!("This is no hook: {why}."));
+    let odd = &hub.witnesses().odd;
+    let malformed = |why: HookError| {
+        odd.hook_refused();
+        Refusal::Malformed(format!("This is no hook: {why}."))
+    };
     let mut received = hook::read(headers, body, &here).map_err(malformed)?;
+    if let HookKind::Unknown { name } = &received.hook.kind {
+        debug!("A hook of an unknown name: {name}");
+        odd.hook_unknown();
+    }
     if received.hook.pane.is_none()
         && let Some(session) = &received.tmux_session
     {

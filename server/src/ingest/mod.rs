@@ -6,9 +6,11 @@ pub mod process;
 pub mod session_file;
 pub mod transcript;
 
+pub mod odd;
 pub mod watch;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use purplemux_core::{AgentKey, Event, PaneKey};
@@ -17,6 +19,7 @@ use tokio::sync::watch::{Receiver, Sender};
 use tracing::{debug, error};
 
 use crate::hub::{self, Degraded, Stopped};
+use crate::ingest::odd::Odd;
 use crate::ingest::process::{PaneRoot, ProcessTask, Processes};
 use crate::{hooks, net, task, tmux};
 
@@ -30,6 +33,8 @@ pub struct Witnesses {
     pub processes: Processes,
     /// Our tmux server.
     pub tmux: tmux::Handle,
+    /// What could not be used.
+    pub odd: Arc<Odd>,
     /// Rings with every look of the safety net.
     pub rounds: Receiver<u64>,
 }

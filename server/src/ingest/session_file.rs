@@ -44,6 +44,7 @@ pub async fn run(hub: hub::Handle, processes: Processes, looked: oneshot::Sender
         sessions: BTreeMap::new(),
         files: BTreeMap::new(),
         retries: BTreeMap::new(),
+        never: BTreeSet::new(),
         refused: BTreeSet::new(),
         sweep_at: None,
     };
@@ -94,6 +95,8 @@ struct Witness {
     sessions: BTreeMap<PathBuf, Folder>,
     files: BTreeMap<PathBuf, Known>,
     retries: BTreeMap<PathBuf, Retry>,
+    /// No status files, whatever they are called; each is counted once.
+    never: BTreeSet<PathBuf>,
     /// Folders whose watch was refused.
     refused: BTreeSet<PathBuf>,
     /// When to look at everything, where a watch was refused; otherwise the safety net says when.
@@ -278,6 +281,7 @@ impl Witness {
 
     async fn gone(&mut self, path: &Path) -> Result<(), Stopped> {
         self.retries.remove(path);
+        self.never.remove(path);
         if let Some(Known {
             agent: Some(agent), ..
         }) = self.files.remove(path)
@@ -357,11 +361,15 @@ impl Witness {
         match read_file(path) {
             Ok((reading, at, look)) => {
                 self.retries.remove(path);
+                self.never.remove(path);
                 self.tell(path, reading, at, look).await
             }
             Err(Unread::Missing) => self.gone(path).await,
             Err(Unread::Never(why)) => {
-                debug!("{}: {why}", path.display());
+                if self.never.insert(path.to_owned()) {
+                    debug!("{}: {why}", path.display());
+                    self.hub.witnesses().odd.status_file_refused();
+                }
                 Ok(())
             }
             Err(Unread::NotNow(why)) => self.retry(path, &why).await,
@@ -416,6 +424,9 @@ impl Witness {
         retry.said |= say;
         if tried_for >= RETRY_FOR {
             self.retries.remove(path);
+        }
+        if say {
+            self.hub.witnesses().odd.status_file_unread();
         }
         if say
             && let Some(Known {

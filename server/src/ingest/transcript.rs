@@ -335,6 +335,7 @@ impl Reader {
             Ok(path) => Some(path),
             Err(why) => {
                 warn!(agent = %self.agent, path, "The transcript is not read: {why}.");
+                self.hub.witnesses().odd.transcript_refused();
                 None
             }
         });
@@ -404,6 +405,7 @@ impl Reader {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
                 Err(error) => {
                     debug!(agent = %self.agent, "{}: {error}", path.display());
+                    self.hub.witnesses().odd.transcript_refused();
                     return Ok(false);
                 }
             }

@@ -418,3 +418,27 @@ pub async fn claude(
         checked_at_ms: clock::wall_ms(),
     }))
 }
+
+/// What `GET /api/doctor` says, over the unix socket only: what the server alone knows of its own health.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Inside {
+    /// The server's version; another than the program's after an update.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// What could not be used since its start.
+    pub odd: crate::ingest::odd::Counts,
+    /// What viewers are told is degraded.
+    pub notices: Vec<String>,
+}
+
+/// `GET /api/doctor`.
+pub async fn doctor(State(app): Shared) -> Json<Inside> {
+    let snapshot = shown(&app);
+    Json(Inside {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        odd: app.hub.witnesses().odd.counts(),
+        notices: app.notices(&snapshot),
+    })
+}

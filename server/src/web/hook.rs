@@ -31,7 +31,12 @@ pub const PATH: &str = "/api/status/hook";
 pub async fn post(State(app): Shared, request: Request) -> Result<StatusCode, Problem> {
     let (parts, body) = request.into_parts();
     check_token(&app, &parts.headers)?;
-    let body = read(body).await?.unwrap_or_default();
+    let odd = &app.hub.witnesses().odd;
+    let body = read(body).await.inspect_err(|_| odd.hook_refused())?;
+    if body.is_none() {
+        odd.hook_cut();
+    }
+    let body = body.unwrap_or_default();
     let post = ingest::hook::HookPost::new(&parts.headers, body);
     match ingest::hook::accept(&app.hub, post).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),

@@ -265,6 +265,7 @@ pub fn router(app: Arc<App>) -> Router {
         .layer(axum::middleware::from_fn(known));
     let local = Router::new()
         .route("/api/login/code", post(api::mint_code))
+        .route("/api/doctor", get(api::doctor))
         .route("/api/journal", get(explain::records))
         .layer(axum::middleware::from_fn(local_only));
     Router::new()
