@@ -585,7 +585,7 @@ mod tests {
                 },
                 "presence": "running", "title": "proj", "last_message": null, "tool": "Bash",
                 "tokens": {"context": 14024}, "context_pct": null, "ports": [], "hooks": true,
-                "attention": false, "episode": 3,
+                "attention": false, "episode": 3, "terminal": true,
             })
         );
     }
