@@ -65,7 +65,9 @@ const STARTUP_SURE: Duration = Duration::from_secs(6);
 const STATUS_GRACE: Duration = Duration::from_millis(2_500);
 /// The same where there is not even a file: versions without a sessions directory.
 const FILE_GRACE: Duration = Duration::from_millis(300);
-/// A scheduled wake-up may fire this much later than planned and still be one (measured: 2 s).
+/// A scheduled wake-up fires no earlier than its second …
+const WAKE_EARLY_MS: i64 = 1_000;
+/// … but may be this late and still be one (measured: 2 s).
 const WAKE_SLACK_MS: i64 = 60_000;
 /// Letters of the first prompt that make a title.
 const TITLE_CHARS: usize = 60;
@@ -350,7 +352,8 @@ enum Close {
     Before,
     Idle {
         label: Option<&'static str>,
-        wanting: bool,
+        /// Evidence of an end may still come, of what began here.
+        wanting: Option<Stamp>,
     },
     Wait,
     Read,

@@ -271,6 +271,12 @@ impl Turns {
         line.belongs(after.later_ms()).then_some(line.at)
     }
 
+    /// A prompt or a tool was written after `after`.
+    pub(crate) fn worked_after(&self, after: Stamp) -> bool {
+        let mut written = self.lines.iter().filter(|l| l.belongs(after.later_ms()));
+        written.any(|l| l.prompt().is_some() || l.call().is_some() || l.result().is_some())
+    }
+
     /// The newest turn event, if it is a PreCompact stamped after `after`.
     pub(crate) fn compaction_after(&self, after: Time) -> Option<&Turn> {
         self.deciding()

@@ -373,7 +373,7 @@ impl Agent {
             .filter_map(|t| t.what.prompt())
             .peekable();
         let waking = self.wakes_at_ms_before(spell).is_some_and(|wakes| {
-            (wakes - 5_000..=wakes + WAKE_SLACK_MS).contains(&spell.start.wall_ms)
+            (wakes - WAKE_EARLY_MS..=wakes + WAKE_SLACK_MS).contains(&spell.start.wall_ms)
         });
         if waking {
             return false;
@@ -426,13 +426,10 @@ impl Agent {
         };
         let events = self.deciding(&spell, now.boot);
         let hooked = !events.is_empty();
-        let stopped = matches!(
-            events.last(),
-            Some(Turn {
-                what: What::Stopped(_),
-                ..
-            })
-        );
+        // The hooks of what follows a Stop may be late: then the transcript has gone on.
+        let stopped = events
+            .last()
+            .is_some_and(|t| t.what.stop().is_some() && !self.turns.worked_after(t.at));
         let tool_open = !self.turns.open_tools(spell.start.boot).is_empty();
         let answered = matches!(spell.menu, Reading::Answered { .. });
         let ended = !tool_open
@@ -547,9 +544,7 @@ impl Agent {
                 rest.badge = RestBadge::Idle {
                     label: label.map(Arc::from),
                 };
-                if wanting {
-                    rest.late = Some(Late::new(spell.start, now.boot, !silent));
-                }
+                rest.late = wanting.map(|start| Late::new(start, now.boot, !silent));
             }
         }
         if let Some(hidden) = spell.before.episode.take()
@@ -676,9 +671,13 @@ impl Agent {
                     Some(undecided) => undecided,
                     None if self.turns.interrupted_after(*at) => Close::Idle {
                         label: Some("interrupted"),
-                        wanting: false,
+                        wanting: None,
                     },
-                    None => review,
+                    None => match self.turns.prompt_line_after(*at) {
+                        // Unseen, a queued prompt was taken up: that Stop is spent.
+                        Some(next) => self.close_by_transcript(closing, next),
+                        None => review,
+                    },
                 }
             }
             Some(Turn {
@@ -686,11 +685,11 @@ impl Agent {
                 ..
             }) => Close::Idle {
                 label: None,
-                wanting: false,
+                wanting: None,
             },
             Some(_) | None => match self.ask_transcript(*reading, waited, now) {
                 Some(undecided) => undecided,
-                None => self.close_by_transcript(closing),
+                None => self.close_by_transcript(closing, spell.start),
             },
         }
     }
@@ -705,32 +704,32 @@ impl Agent {
         }
     }
 
-    fn close_by_transcript(&self, closing: &Closing) -> Close {
-        let spell = &closing.spell;
+    /// What the transcript says of a spell since `start`.
+    fn close_by_transcript(&self, closing: &Closing, start: Stamp) -> Close {
         let kept = matches!(closing.held, Some(Held::Rest));
-        let events = self.deciding(spell, closing.idle_at.boot);
+        let events = self.deciding(&closing.spell, closing.idle_at.boot);
         let untouched = events.is_empty();
         let unprompted = !events.iter().any(|t| t.what.prompt().is_some());
-        match self.turns.end_in_transcript(spell.start) {
+        match self.turns.end_in_transcript(start) {
             TranscriptEnd::Ended { error, message } => Close::Review {
                 stop: bare_stop(error, message),
                 by_transcript: true,
             },
             TranscriptEnd::Interrupted => Close::Idle {
                 label: Some("interrupted"),
-                wanting: false,
+                wanting: None,
             },
             TranscriptEnd::Compacted if unprompted => Close::Before,
             // Nothing is known to have happened while the server was down.
             TranscriptEnd::Nothing if kept && untouched => Close::Before,
             TranscriptEnd::Cut => Close::Idle {
                 label: Some("ended without Stop"),
-                wanting: true,
+                wanting: Some(start),
             },
             TranscriptEnd::Nothing | TranscriptEnd::Prompted | TranscriptEnd::Compacted => {
                 Close::Idle {
                     label: None,
-                    wanting: true,
+                    wanting: Some(start),
                 }
             }
         }

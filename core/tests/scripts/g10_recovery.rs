@@ -570,3 +570,28 @@ fn m05_not_now_silences_an_open_dialog() {
         ),
     );
 }
+
+#[test]
+fn h03_a_queued_turn_that_was_interrupted_while_down_is_idle() {
+    // The Stop is the first turn's; the transcript has the queued prompt after it and nothing more.
+    check(
+        "
+        8990  tx@1020 prompt unseen
+        8991  tx@2010 enqueue unseen
+        8992  tx@4990 end unseen
+        8993  tx@5100 dequeue unseen
+        8994  tx@5100 prompt unseen
+        9000  restored@500 idle
+        9010  found
+        9020  hook@1000 prompt
+        9021  hook@2000 prompt
+        9022  hook@5000 stop
+        9030  file idle since=8500
+        9300  recovered
+        15000 end
+        ",
+        "
+        9010  idle
+        ",
+    );
+}

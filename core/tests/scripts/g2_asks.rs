@@ -1199,3 +1199,31 @@ fn q17_menu_opened_and_closed_in_mid_turn() {
         ",
     );
 }
+
+#[test]
+fn q08_h07_a_dialog_after_a_spent_stop_whose_next_hooks_are_late() {
+    // The Stop lists subagents and a queued prompt was taken up; only the transcript has the tool that asks.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1100 tx prompt
+        2000 hook stop agents=2
+        2100 tx end
+        2200 tx prompt
+        3000 tx@2950 tool Bash id=3 \"rm -rf /etc/lab\"
+        3050 file menu
+        5000 hook@2950 pre Bash id=3 \"rm -rf /etc/lab\"
+        6000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2000 busy 2 agent
+        3550 needs-input dialog \"rm -rf /etc/lab\"
+        4750 notify
+        ",
+    );
+}
