@@ -275,6 +275,27 @@ impl Dialog {
     }
 }
 
+/// A spell that was followed by another at once, before its Stop was heard: that hook's process was slow to
+/// start, and so it is stamped in the spell that followed.
+#[derive(Clone, Copy, Debug)]
+struct Unheard {
+    start: Stamp,
+    idle_at: Stamp,
+    typed: bool,
+    /// Start of the spell that followed.
+    next: Time,
+}
+
+impl Unheard {
+    /// Where its Stop belongs.
+    fn end(&self) -> Stamp {
+        Stamp {
+            boot: self.idle_at.boot - Duration::from_nanos(1),
+            ..self.idle_at
+        }
+    }
+}
+
 /// From leaving idle to idle.
 #[derive(Clone, Debug)]
 struct Spell {
@@ -403,6 +424,7 @@ pub(crate) struct Agent {
     asks: Asks,
     subagents: BTreeSet<Arc<str>>,
     ended_subagents: BTreeSet<Arc<str>>,
+    unheard: Option<Unheard>,
     pub conversation: Option<ConversationId>,
     conversation_at: Stamp,
     transcript: Option<Arc<str>>,
@@ -475,6 +497,7 @@ impl Agent {
             asks: Asks::default(),
             subagents: BTreeSet::new(),
             ended_subagents: BTreeSet::new(),
+            unheard: None,
             conversation: None,
             conversation_at: Stamp::default(),
             transcript: None,

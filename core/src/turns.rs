@@ -99,6 +99,8 @@ pub(crate) struct Turn {
     pub at: Stamp,
     /// The subagent that fired it; `None` is the main lane.
     pub lane: Option<Arc<str>>,
+    /// The turn it belongs to, where Claude says so.
+    pub prompt: Option<Arc<str>>,
     /// Its word.
     pub what: What,
 }
@@ -417,6 +419,35 @@ impl Turns {
     /// The newest interrupt line was written after `after`, and no end marker after it.
     pub(crate) fn interrupted_after(&self, after: Stamp) -> bool {
         self.end_in_transcript(after.later_ms()) == TranscriptEnd::Interrupted
+    }
+
+    /// Whether this is the Stop of a turn that was heard of before `next`, and whose Stop was not.
+    pub(crate) fn ends_turn_before(&self, next: Time, turn: &Turn) -> bool {
+        let Some(prompt) = turn.prompt.as_ref().filter(|_| turn.lane.is_none()) else {
+            return false;
+        };
+        let same = || {
+            let hooks = self
+                .deciding()
+                .filter(|t| t.prompt.as_ref() == Some(prompt));
+            hooks.filter(|t| *t != turn)
+        };
+        turn.what.stop().is_some()
+            && turn.at.boot >= next
+            && same().any(|t| t.at.boot < next)
+            && !same().any(|t| t.what.stop().is_some())
+    }
+
+    /// Restamps the Stop of a turn that was heard of before `next` as if it had come at `to`, and gives it.
+    pub(crate) fn move_stop_before(&mut self, next: Time, to: Stamp) -> Option<Stop> {
+        let place = self
+            .hooks
+            .iter()
+            .position(|t| self.ends_turn_before(next, t))?;
+        let turn = self.hooks.remove(place)?;
+        let stop = turn.what.stop().cloned();
+        self.add(Turn { at: to, ..turn });
+        stop
     }
 
     /// When the newest Stop of the main lane was stamped.

@@ -104,6 +104,9 @@ pub struct Hook {
     pub cwd: Option<Arc<str>>,
     /// Set when a subagent's or teammate's loop fired it.
     pub agent_id: Option<Arc<str>>,
+    /// `prompt_id` of the payload: the turn it belongs to. A queued prompt's own hook carries the id of the turn
+    /// that runs meanwhile (measured, Claude Code 2.1.332); old versions have none.
+    pub prompt_id: Option<Arc<str>>,
     /// Fired by a process with a job directory.
     pub job: bool,
     /// What happened.

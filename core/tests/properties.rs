@@ -425,6 +425,7 @@ fn event(act: Act, who: u32, now: u64, number: usize, world: &Checked) -> Event 
                 transcript: Some("/t.jsonl".into()),
                 cwd: Some("/p".into()),
                 agent_id: lane.then(|| "lane".into()),
+                prompt_id: (age % 3 == 0).then(|| format!("p{}", number / 8).into()),
                 job: false,
                 kind,
             }),
@@ -737,6 +738,7 @@ fn play(turns: &[(Turn, u64)], mut arrival: impl FnMut(usize, u64) -> Vec<u64>) 
                     transcript: None,
                     cwd: None,
                     agent_id: None,
+                    prompt_id: None,
                     job: false,
                     kind,
                 };

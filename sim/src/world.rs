@@ -516,6 +516,7 @@ impl World<'_> {
             transcript: Some(transcript(*number)),
             cwd: Some(Arc::from("/home/dev/p")),
             agent_id: lane.clone(),
+            prompt_id: None,
             job: false,
             kind: kind.clone(),
         };

@@ -293,6 +293,7 @@ pub fn read(
         transcript: payload.text("transcript_path").and_then(|p| text::path(&p)),
         cwd: payload.text("cwd").and_then(|p| text::path(&p)),
         agent_id: id_of(&payload, "agent_id"),
+        prompt_id: id_of(&payload, "prompt_id"),
         job: headers.job,
         kind: kind(&event, &payload, at, here.zone),
     };
@@ -728,6 +729,7 @@ mod tests {
                 transcript: Some("/home/dev/.claude/projects/-home-dev-proj/1c81608c-56e1-49ac-9513-332c5e0f0c41.jsonl".into()),
                 cwd: Some("/home/dev/proj".into()),
                 agent_id: None,
+                prompt_id: Some("64ffb3f2".into()),
                 job: true,
                 kind: HookKind::Stopped {
                     last_message: Some("hello".into()),

@@ -725,6 +725,8 @@ struct HookDef {
     cwd: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     agent_id: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prompt_id: Option<Arc<str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     job: bool,
     #[serde(with = "one")]
@@ -1129,8 +1131,15 @@ mod tests {
             of(text()),
             of(text()),
         );
-        (whose, of(text()), of(text()), any::<bool>(), hook_kind()).prop_map(
-            |((id, at, agent, pane, conversation, transcript), cwd, agent_id, job, kind)| Hook {
+        let lanes = (of(text()), of(text()));
+        (whose, of(text()), lanes, any::<bool>(), hook_kind()).prop_map(
+            |(
+                (id, at, agent, pane, conversation, transcript),
+                cwd,
+                (agent_id, prompt_id),
+                job,
+                kind,
+            )| Hook {
                 id: id.map(HookId),
                 at,
                 agent,
@@ -1139,6 +1148,7 @@ mod tests {
                 transcript,
                 cwd,
                 agent_id,
+                prompt_id,
                 job,
                 kind,
             },
@@ -1489,6 +1499,7 @@ mod tests {
                         transcript: None,
                         cwd: None,
                         agent_id: None,
+                        prompt_id: None,
                         job: false,
                         kind,
                     }),

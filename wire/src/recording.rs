@@ -431,6 +431,7 @@ fn payload(hook: &Hook) -> (String, Value) {
     );
     put("cwd", hook.cwd.as_deref().map(Value::from));
     put("agent_id", hook.agent_id.as_deref().map(Value::from));
+    put("prompt_id", hook.prompt_id.as_deref().map(Value::from));
     for (key, value) in fields {
         put(key, Some(value));
     }

@@ -411,29 +411,29 @@ impl Agent {
 
     /// Another spell follows `spell`, which was idle from `idle_at` on, without the badge having moved.
     fn next_spell(&mut self, spell: Box<Spell>, idle_at: Stamp, start: Stamp) -> Box<Spell> {
+        let typed = spell.typed || self.typed(&spell, idle_at.boot);
+        let unheard = Unheard {
+            start: spell.start,
+            idle_at,
+            typed,
+            next: start.boot,
+        };
         let newest = self
             .deciding(&spell, idle_at.boot)
             .into_iter()
-            .next_back()
-            .cloned();
-        let typed = spell.typed || self.typed(&spell, idle_at.boot);
+            .rfind(|t| t.at.boot < start.boot);
+        let stop = newest
+            .and_then(|t| t.what.stop())
+            .cloned()
+            .or_else(|| self.turns.move_stop_before(unheard.next, unheard.end()));
         let mut before = spell.before;
-        if let Some(Turn {
-            what: What::Stopped(stop),
-            ..
-        }) = newest
-        {
-            // Its Stop is spent: it shows only if what follows proves to be a mere compaction.
-            self.serial += 1;
-            before.badge = RestBadge::Review {
-                serial: self.serial,
-                stop,
-                silent: !typed,
-            };
-            before.since = idle_at;
-            before.recovered = false;
-            before.spell = Some(spell.start);
-        }
+        self.unheard = match stop {
+            Some(stop) => {
+                self.spend(&mut before, unheard, stop);
+                None
+            }
+            None => Some(unheard),
+        };
         // A hidden review that was taken back can't come again.
         before.episode = before.episode.filter(|e| e.notified && !e.withdrawn);
         before.ended = idle_at.boot;
@@ -453,6 +453,44 @@ impl Agent {
             kept: false,
             menu: Reading::NotAsked,
         })
+    }
+
+    /// A Stop is spent: it shows only if what follows proves to be a mere compaction.
+    fn spend(&mut self, before: &mut Rest, spell: Unheard, stop: Stop) {
+        self.serial += 1;
+        before.badge = RestBadge::Review {
+            serial: self.serial,
+            stop,
+            silent: !spell.typed,
+        };
+        before.since = spell.idle_at;
+        before.recovered = false;
+        before.spell = Some(spell.start);
+    }
+
+    /// Puts a late Stop where it belongs: into the spell that was followed by another at once.
+    fn place(&mut self, turn: &mut Turn) {
+        let Some(spell) = self
+            .unheard
+            .filter(|spell| self.turns.ends_turn_before(spell.next, turn))
+        else {
+            return;
+        };
+        let Some(stop) = turn.what.stop().cloned() else {
+            return;
+        };
+        turn.at = spell.end();
+        self.unheard = None;
+        let mut phase = std::mem::replace(&mut self.phase, Phase::Unreported);
+        let now = match &mut phase {
+            Phase::Working(now) => Some(now.as_mut()),
+            Phase::Closing(closing) => Some(closing.spell.as_mut()),
+            Phase::Unreported | Phase::Resting(_) => None,
+        };
+        if let Some(now) = now.filter(|now| now.start.boot == spell.next) {
+            self.spend(&mut now.before, spell, stop);
+        }
+        self.phase = phase;
     }
 
     pub(crate) fn on_transcript(&mut self, ctx: &mut Ctx, now: Stamp, facts: Vec<TranscriptFact>) {
@@ -678,7 +716,14 @@ impl Agent {
         };
         self.note_saying(ctx, at, Source::Hook, line, said::hook_says(hook));
         let Some(what) = what else { return };
-        let turn = Turn { at, lane, what };
+        let prompt = hook.prompt_id.clone();
+        let mut turn = Turn {
+            at,
+            lane,
+            prompt,
+            what,
+        };
+        self.place(&mut turn);
         if self.turns.add(turn.clone()) {
             self.on_turn(&turn);
         }

@@ -655,6 +655,7 @@ fn hook(letter: char, stamp: u64, args: Args<'_>) -> Hook {
         transcript: args.text("path"),
         cwd: args.text("in"),
         agent_id: args.text("lane"),
+        prompt_id: args.text("turn"),
         job: args.has("job"),
         kind,
     }

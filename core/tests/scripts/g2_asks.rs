@@ -873,6 +873,7 @@ fn q01_a_late_timer_tells_what_is_shown() {
         transcript: None,
         cwd: None,
         agent_id: None,
+        prompt_id: None,
         job: false,
         kind: HookKind::PermissionRequested {
             tool: ToolCall {

@@ -497,3 +497,115 @@ fn b08_p08_a_command_after_a_tasks_turn_is_the_persons() {
         ",
     );
 }
+
+#[test]
+fn b12_the_stop_of_a_turn_before_is_that_turn_s_however_late_its_process_started() {
+    let begin = format!(
+        "{IDLE}
+        1000 hook prompt turn=p1
+        1050 file busy
+        3000 hook prompt turn=p1
+        "
+    );
+    let live = "
+        4120 file idle
+        4130 file busy
+        ";
+    // Esc in the queued turn leaves no trace. The Stop is heard before the file, in order, and after the end.
+    for rest in [
+        "
+        4200 hook@4160 stop turn=p1
+        4210 file@4120 idle
+        4211 file@4130 busy
+        4300 file idle
+        20000 end
+        ",
+        &format!(
+            "{live}
+        4160 hook stop turn=p1
+        4300 file idle
+        20000 end
+        "
+        ),
+        &format!(
+            "{live}
+        4300 file idle
+        6000 hook@4160 stop turn=p1
+        20000 end
+        "
+        ),
+    ] {
+        check(
+            &format!("{begin}{rest}"),
+            "
+        500  idle
+        1000 busy
+        4800 idle
+        ",
+        );
+    }
+    // The queued turn has a Stop of its own.
+    check(
+        &format!(
+            "{begin}{live}
+        4160 hook stop turn=p1
+        4500 hook stop turn=p2
+        4600 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4600 review finished
+        5800 notify
+        ",
+    );
+    // What was queued is a compaction: the badge before it is the first turn's review.
+    check(
+        &format!(
+            "{begin}{live}
+        4160 hook stop turn=p1
+        4200 hook compact
+        5000 hook compacted
+        5100 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4200 busy compacting
+        5000 busy
+        5100 review finished
+        6300 notify
+        ",
+    );
+    // A teammate's second Stop of one turn is a Stop.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt turn=p1
+        1050 file busy
+        2000 hook stop agents=1 turn=p1
+        2100 hook pr Bash lane=mate
+        2120 file permission
+        3000 file idle
+        3140 file busy
+        3300 hook stop agents=1 turn=p1
+        3400 file idle
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2000 busy 1 agent
+        2120 needs-input permission
+        3140 busy
+        3300 busy 1 agent
+        3900 review finished
+        5100 notify
+        ",
+    );
+}
