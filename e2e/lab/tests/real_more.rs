@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use purplemux_lab::clock::until;
-use purplemux_lab::product::{DEATH_MS, Lab, PATIENCE, TabKind};
+use purplemux_lab::product::{DEATH_MS, Lab, PATIENCE, SILENT_END_MS, TabKind};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// As in `real.rs`.
@@ -56,6 +56,37 @@ fn b05_queued_prompts_are_one_busy_spell() -> Result<()> {
         tab.evidence()
     );
     tab.stays(QUIET)
+}
+
+#[test]
+fn b12_an_interrupted_queued_turn_uses_no_earlier_stop() -> Result<()> {
+    let lab = Lab::start("b12")?;
+    let mut tab = lab.tab(TabKind::Claude)?;
+    tab.ready()?;
+    let slow = format!("slow 30 {}", "word ".repeat(60));
+    // In the midst of the answer, and before its first token; the first turn's Stop is a second old at most.
+    for (queued, begun) in [(slow.trim_end(), true), ("sleep 20 then say late", false)] {
+        // Two spells in the file are one on the screen: its writes are not what the badges are measured from.
+        tab.enter("slow 3 one two three four")?;
+        tab.expect_unmeasured(&["busy"])?;
+        tab.enter(queued)?;
+        lab.fake()
+            .wait(PATIENCE, |request| request.prompt == queued)
+            .with_context(|| format!("the queued turn never ran; {}", tab.evidence()))?;
+        if begun {
+            tab.stays(QUIET)?;
+        }
+        let at_ns = tab.press(&["Escape"])?;
+        let lines = tab.expect_unmeasured(&["idle"])?;
+        lab.latency("Escape to idle shown", SILENT_END_MS, at_ns, lines[0].at_ns)?;
+        if begun {
+            tab.wait_item("that it was interrupted", |item| {
+                item["detail"]["label"] == "interrupted"
+            })?;
+        }
+        tab.stays(QUIET)?;
+    }
+    Ok(())
 }
 
 #[test]
