@@ -6,6 +6,7 @@ pub mod hub;
 pub mod effects;
 pub mod hooks;
 pub mod ingest;
+pub mod logfile;
 pub mod net;
 pub mod tmux;
 

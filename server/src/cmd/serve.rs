@@ -1,10 +1,10 @@
 //! `purplemux serve`: puts the parts together, listens, and takes them apart again. The order matters:
 //! the lock before anything is written, the listeners before anything slow.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -23,6 +23,7 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 use super::{Common, Usage};
 use crate::effects::journal;
 use crate::home::{Home, random_hex, write_atomic};
+use crate::logfile::{self, LogFile};
 use crate::pane::Panes;
 use crate::tabs::Tabs;
 use crate::web::auth::{Auth, Names};
@@ -37,9 +38,6 @@ const PORTS_TRIED: u16 = 50;
 
 /// How long open connections may take to end after a signal.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
-
-/// The log begins anew at this size; the one before it is kept.
-const LOG_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -156,17 +154,8 @@ fn listen_unix(home: &Home) -> Result<UnixListener> {
 /// Everything to `logs/server.log`, warnings to standard error too. `PURPLEMUX_LOG` filters.
 fn log_to(home: &Home) -> Result<()> {
     let path = home.subdir("logs")?.join("server.log");
-    if fs::metadata(&path).is_ok_and(|meta| meta.len() > LOG_BYTES_MAX) {
-        fs::rename(&path, path.with_extension("log.1")).context("Can't put the old log aside")?;
-    }
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(&path)
+    let file = LogFile::open(path.clone(), logfile::BYTES_MAX)
         .with_context(|| format!("Can't write {}", path.display()))?;
-    file.set_permissions(fs::Permissions::from_mode(0o600))
-        .with_context(|| format!("Can't close {} to other users", path.display()))?;
     let filter =
         EnvFilter::try_from_env("PURPLEMUX_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::registry()
