@@ -176,6 +176,7 @@ fn d02_d05_a_stopped_process_is_suspended_and_an_ended_one_gone() -> Result<()> 
     let lab = Lab::start("d02_d05")?;
     let mut tab = lab.tab(TabKind::Terminal)?;
     tab.start_claude("claude")?;
+    tab.warm_up()?;
     tab.prompt("slow 20 one two three four")?;
     tab.press(&["C-z"])?;
     let item = tab.wait_item("suspended", |item| item["presence"] == "suspended")?;
