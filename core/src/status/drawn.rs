@@ -123,23 +123,23 @@ impl Agent {
             }
             Front::Unheard => (self.open_question(spell, status).unwrap_or(bare), false),
         };
-        let Some(mut dialog) = old else {
-            return self.redraw(ctx, None, words, status.since);
+        let (bare, heard) = (words.text.is_none(), words.name.is_some());
+        let mut dialog = match old {
+            Some(old) if old.moved => Dialog::asking(old.serial, old.since, words, ctx.ask()),
+            Some(old) if doubt => blank(ctx, old, words.kind),
+            Some(_) | None => self.redraw(ctx, old, words, status.since),
         };
-        if dialog.moved {
-            return Dialog::asking(dialog.serial, dialog.since, words, ctx.ask());
-        }
-        let known = dialog.name.is_some() || self.has_result(&dialog);
-        let answered = !doubt && words.name.is_none() && known;
-        let answered_at = dialog.answered.unwrap_or(self.clock);
-        dialog.answered = answered.then_some(answered_at);
-        if doubt || answered && self.clock >= answered_at + ANSWERED_STAYS {
-            if dialog.ask.tool.is_some() || dialog.ask.text != words.text {
-                dialog.ask = words.into_ask(ctx.ask());
-            }
+        let known = dialog.name.is_some() || bare && self.has_result(&dialog);
+        if doubt || heard || !known {
+            dialog.answered = None;
             return dialog;
         }
-        self.redraw(ctx, Some(dialog), words, status.since)
+        let answered = *dialog.answered.get_or_insert(self.clock);
+        if self.clock < answered + ANSWERED_STAYS {
+            return dialog;
+        }
+        let kind = bare_words(&waiting).kind;
+        blank(ctx, dialog, kind)
     }
 
     /// The tool that a card from before a restart names has its result.
@@ -423,4 +423,18 @@ impl Agent {
             None => heard + FILE_GRACE,
         })
     }
+}
+
+/// The card without its words: they may be another's.
+fn blank(ctx: &mut Ctx, mut dialog: Dialog, kind: AskKind) -> Dialog {
+    if dialog.ask.tool.is_some() || dialog.ask.text.is_some() {
+        dialog.ask = Ask {
+            id: ctx.ask(),
+            kind,
+            text: None,
+            tool: None,
+            options: Vec::new(),
+        };
+    }
+    dialog
 }

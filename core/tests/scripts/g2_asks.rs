@@ -1228,3 +1228,25 @@ fn q08_h07_a_dialog_after_a_spent_stop_whose_next_hooks_are_late() {
         ",
     );
 }
+
+#[test]
+fn q05_h07_a_reading_that_comes_twice_makes_no_other_card() {
+    // A subagent's question of the same words has its result; the main lane's still stands.
+    let once = format!(
+        "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1400 hook pre AskUserQuestion id=5 \"Which colour?\"
+        1450 hook@1510 post AskUserQuestion id=4 \"Which colour?\" lane=a
+        1500 file input
+        "
+    );
+    let ask = |script: &str| run(script).item('A').badge;
+    let (first, again) = (
+        ask(&format!("{once}\n1800 torn\n2000 file worker\n4000 end")),
+        ask(&format!(
+            "{once}\n1500 file input\n1800 torn\n2000 file worker\n4000 end"
+        )),
+    );
+    assert_eq!(first, again);
+}
