@@ -642,12 +642,17 @@ mod tests {
             let refused = auth.sign_in("guess", LOCAL, guesser, 0).await.unwrap();
             assert_eq!(refused.unwrap_err(), Denied::Code);
         }
-        let (code, _) = auth.mint_code(0).await.unwrap();
-        let slowed = auth.sign_in(&code, LOCAL, guesser, 0).await.unwrap();
+        let slowed = auth.sign_in("guess", LOCAL, guesser, 0).await.unwrap();
         assert_eq!(slowed.unwrap_err(), Denied::TooMany);
-        auth.sign_in(&code, LOCAL, owner, 0).await.unwrap().unwrap();
+        let other = auth.sign_in("guess", LOCAL, owner, 0).await.unwrap();
+        assert_eq!(other.unwrap_err(), Denied::Code);
+        // Whoever has a code did not guess, wherever they are behind the same address.
         let (code, _) = auth.mint_code(0).await.unwrap();
-        let later = auth.sign_in(&code, LOCAL, guesser, 60_000).await.unwrap();
-        later.unwrap();
+        auth.sign_in(&code, LOCAL, guesser, 0)
+            .await
+            .unwrap()
+            .unwrap();
+        let later = auth.sign_in("guess", LOCAL, guesser, 60_000).await.unwrap();
+        assert_eq!(later.unwrap_err(), Denied::Code);
     }
 }
