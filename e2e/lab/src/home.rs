@@ -109,16 +109,19 @@ impl Home {
         write_json(&dir.join(".claude/settings.json"), &settings)
     }
 
-    /// Every process that lives in this home: it stands in their environment, and in no other's.
+    /// Every process that lives in this home, or in a directory of it that a test made another home: it stands
+    /// in their environment, and in no other's.
     pub fn processes(&self) -> Vec<Pid> {
-        let wanted = format!("HOME={}", self.dir().display());
+        let wanted = format!("HOME={}", self.dir().display()).into_bytes();
+        let within = |entry: &[u8]| {
+            let rest = entry.strip_prefix(wanted.as_slice());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
         let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let ours = |pid: &i32| {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment
-                .split(|byte| *byte == 0)
-                .any(|entry| entry == wanted.as_bytes())
+            environment.split(|byte| *byte == 0).any(within)
         };
         pids.filter(ours).filter_map(Pid::from_raw).collect()
     }
