@@ -126,7 +126,7 @@ impl Agent {
         let (bare, heard) = (words.text.is_none(), words.name.is_some());
         let mut dialog = match old {
             Some(old) if old.moved => Dialog::asking(old.serial, old.since, words, ctx.ask()),
-            Some(old) if doubt => blank(ctx, old, words.kind),
+            Some(old) if doubt => blank(ctx, old, words),
             Some(_) | None => self.redraw(ctx, old, words, status.since),
         };
         let known = dialog.name.is_some() || bare && self.has_result(&dialog);
@@ -138,8 +138,7 @@ impl Agent {
         if self.clock < answered + ANSWERED_STAYS {
             return dialog;
         }
-        let kind = bare_words(&waiting).kind;
-        blank(ctx, dialog, kind)
+        blank(ctx, dialog, bare_words(&waiting))
     }
 
     /// The tool that a card from before a restart names has its result.
@@ -425,16 +424,10 @@ impl Agent {
     }
 }
 
-/// The card without its words: they may be another's.
-fn blank(ctx: &mut Ctx, mut dialog: Dialog, kind: AskKind) -> Dialog {
-    if dialog.ask.tool.is_some() || dialog.ask.text.is_some() {
-        dialog.ask = Ask {
-            id: ctx.ask(),
-            kind,
-            text: None,
-            tool: None,
-            options: Vec::new(),
-        };
+/// The card with no more than the file says: its words may be another's.
+fn blank(ctx: &mut Ctx, mut dialog: Dialog, bare: Words) -> Dialog {
+    if dialog.ask.tool != bare.tool || dialog.ask.text != bare.text {
+        dialog.ask = bare.into_ask(ctx.ask());
     }
     dialog
 }

@@ -1242,6 +1242,21 @@ fn q05_h07_a_reading_that_comes_twice_makes_no_other_card() {
         "
     );
     let ask = |script: &str| run(script).item('A').badge;
+    // Of two requests neither is named, and the file itself has words for what moved to the front.
+    let doubt = format!(
+        "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1490 hook pr Bash make lane=a
+        1495 hook pr Bash make lane=b
+        1500 file permission
+        2000 file worker
+        "
+    );
+    assert_eq!(
+        run(&doubt).item('A').badge,
+        run(&format!("{doubt}\n2000 file worker")).item('A').badge
+    );
     let (first, again) = (
         ask(&format!("{once}\n1800 torn\n2000 file worker\n4000 end")),
         ask(&format!(
