@@ -86,8 +86,11 @@ impl Own {
             .spawn();
         let mut client = client.unwrap();
         let input = client.stdin.as_mut().unwrap();
-        writeln!(input, "refresh-client -C {size}").unwrap();
-        eventually("the person's terminal has its size", || self.size() == size);
+        // Said again until it holds: what is written before the client has attached may be lost.
+        eventually("the person's terminal has its size", || {
+            writeln!(input, "refresh-client -C {size}").unwrap();
+            self.size() == size
+        });
         client
     }
 
