@@ -412,6 +412,10 @@ pub(crate) struct Agent {
     /// The agent that started it lives: it is that one's tool, not a tab's own.
     pub started_by_agent: bool,
     left: Option<Time>,
+    /// Its file was removed.
+    removed: Option<Time>,
+    /// It has said that its session ended.
+    ended: Option<Time>,
     key_seen: Option<Stamp>,
     cpu_quiet: bool,
     pub file: Option<SessionFile>,
@@ -485,6 +489,8 @@ impl Agent {
             stopped: false,
             started_by_agent: false,
             left: None,
+            removed: None,
+            ended: None,
             key_seen: None,
             cpu_quiet: false,
             file: None,

@@ -55,11 +55,32 @@ impl Agent {
         self.cpu_quiet = quiet;
     }
 
+    /// Claude removes its file when it leaves, but a file may also vanish under a living process, and the
+    /// process outranks it (rule 1): it has left when it says so as well, or is dead.
     pub(crate) fn on_file_removed(&mut self, ctx: &mut Ctx, now: Stamp) {
-        if self.left.is_none() {
-            self.left = Some(now.boot);
-            self.note(ctx, now, Source::File, "removed: Claude is leaving".into());
+        if self.removed.is_some() {
+            return;
         }
+        self.removed = Some(now.boot);
+        if let Some(ended) = self.ended {
+            self.left.get_or_insert(ended);
+        }
+        self.note(ctx, now, Source::File, "removed".into());
+    }
+
+    /// The file vanished under a living process and a hook tells of something newer than its last word: from
+    /// here on hooks and transcript decide, as where there never was a file, beginning with what is shown.
+    fn go_on_without_file(&mut self) {
+        if self.status.take().is_none() {
+            return;
+        }
+        self.phase = Phase::Unreported;
+        self.restored = self.shown.clone().map(|badge| Persisted {
+            badge,
+            since: self.shown_since,
+            episode: self.episode.map(|episode| episode.id),
+            tab: None,
+        });
     }
 
     pub(crate) fn on_file_unreadable(&mut self, ctx: &mut Ctx, now: Stamp, why: &str) {
@@ -73,6 +94,8 @@ impl Agent {
         self.file_at = at.boot;
         self.file_first.get_or_insert(now.boot);
         self.left = None;
+        self.removed = None;
+        self.ended = None;
         if let Some(conversation) = &file.conversation
             && self.conversation.as_ref() != Some(conversation)
         {
@@ -587,6 +610,14 @@ impl Agent {
             && !matches!(hook.kind, HookKind::SessionEnd { .. })
         {
             self.left = None;
+            self.ended = None;
+        }
+        if self.left.is_none()
+            && lane.is_none()
+            && self.removed.is_some_and(|removed| at.boot > removed)
+            && moves_a_turn(&hook.kind)
+        {
+            self.go_on_without_file();
         }
         let (line, what) = match &hook.kind {
             HookKind::SessionStart { source } => {
@@ -606,9 +637,13 @@ impl Agent {
             }
             HookKind::SessionEnd { reason } => {
                 let goes_on = matches!(&**reason, "clear" | "resume");
-                if !goes_on && self.file.is_none() {
-                    // A version without files: nothing else says so before the process is gone.
-                    self.left.get_or_insert(at.boot);
+                if !goes_on {
+                    self.ended = Some(at.boot);
+                    // With a file, the file's going has to confirm it. A version without files: nothing
+                    // else says so before the process is gone.
+                    if self.file.is_none() || self.removed.is_some() {
+                        self.left.get_or_insert(at.boot);
+                    }
                 }
                 (format!("SessionEnd · {reason}"), None)
             }
@@ -848,5 +883,29 @@ fn shortened(text: &str) -> Arc<str> {
     match line.char_indices().nth(TITLE_CHARS) {
         None => Arc::from(line),
         Some((end, _)) => Arc::from(format!("{}…", line[..end].trim_end())),
+    }
+}
+
+/// Whether it tells of a turn's course: what a file without a voice can't contradict.
+fn moves_a_turn(kind: &HookKind) -> bool {
+    match kind {
+        HookKind::Prompt { .. }
+        | HookKind::ToolStarted { .. }
+        | HookKind::ToolEnded { .. }
+        | HookKind::ToolFailed { .. }
+        | HookKind::PermissionRequested { .. }
+        | HookKind::FormAsked { .. }
+        | HookKind::FormAnswered
+        | HookKind::Stopped { .. }
+        | HookKind::StopFailed { .. } => true,
+        HookKind::SessionStart { .. }
+        | HookKind::SessionEnd { .. }
+        | HookKind::Notified { .. }
+        | HookKind::SubagentStarted { .. }
+        | HookKind::SubagentStopped { .. }
+        | HookKind::CompactStarted { .. }
+        | HookKind::CompactEnded
+        | HookKind::CwdChanged { .. }
+        | HookKind::Unknown { .. } => false,
     }
 }

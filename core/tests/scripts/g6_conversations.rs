@@ -295,7 +295,7 @@ fn r08_the_job_ends_first() {
         "
         500  idle
         1000 busy
-        9000 idle
+        9100 idle
         ",
     );
 }

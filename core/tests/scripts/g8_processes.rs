@@ -16,14 +16,14 @@ fn d01_exit_from_whatever_badge() {
         ),
         &format!(
             "{REVIEW_SEEN}
-        5000 none
-        5000 withdraw
+        5020 none
+        5020 withdraw
         "
         ),
     );
     check(
         &format!("{IDLE}\n 5000 removed\n 5100 died\n 9000 end"),
-        "500 idle\n 5000 none",
+        "500 idle\n 5100 none",
     );
     // A version without files.
     check(
@@ -57,7 +57,7 @@ fn d02_killed_in_mid_turn() {
         "
         500  idle
         1000 busy
-        2000 none
+        2020 none
         ",
     );
 }
@@ -268,7 +268,39 @@ fn d09_headless_is_busy_while_it_lives() {
         ",
         "
         200  busy (headless)
-        5000 none
+        5100 none
+        ",
+    );
+}
+
+#[test]
+fn h11_a_file_that_vanishes_under_a_living_process_moves_no_badge() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 hook pre Bash \"touch x.txt\"
+        1510 hook pr Bash \"touch x.txt\"
+        1530 file permission
+        5000 removed
+        9000 hook post Bash \"touch x.txt\"
+        9500 hook stop
+        20000 died
+        24000 end
+        "
+        ),
+        "
+        500   idle
+        1000  busy
+        1530  needs-input permission \"touch x.txt\"
+        2730  notify
+        9000  busy
+        9000  withdraw
+        9500  review finished
+        10700 notify
+        20000 none
+        20000 withdraw
         ",
     );
 }
