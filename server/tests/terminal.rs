@@ -43,8 +43,10 @@ fn keys_reach_the_shell_and_its_answer_the_screen() {
     let browser = server.browser();
     let tab = browser.tab();
     let mut terminal = browser.terminal(&tab, 90, 20);
-    terminal.keys("echo $((6*7))-$(stty size | tr ' ' x)\r");
-    terminal.until("42-20x90");
+    // tmux gives a pane's program its new size up to a quarter of a second after the pane has it.
+    terminal
+        .keys("while [ \"$(stty size)\" != '20 90' ]; do sleep 0.02; done; echo $((6*7))-sized\r");
+    terminal.until("42-sized");
     terminal.keys("printf 'h\\303\\251 \\346\\274\\242'\r");
     terminal.until("hé 漢");
     // The person's own names are there and none of ours or Claude's.
