@@ -383,8 +383,13 @@ impl Hub {
                 episode,
                 badge,
                 silent,
-            } => debug!(%agent, ?episode, ?badge, silent, "notify"),
-            Effect::Withdraw { agent, episode } => debug!(%agent, ?episode, "withdraw"),
+            } => {
+                // A target of its own: who was told can be read from the log without everything else.
+                debug!(target: "purplemux::told", %agent, ?episode, ?badge, silent, "notify");
+            }
+            Effect::Withdraw { agent, episode } => {
+                debug!(target: "purplemux::told", %agent, ?episode, "withdraw");
+            }
             Effect::Persist {
                 agent,
                 badge,

@@ -43,6 +43,8 @@ const FIRST_TOKEN: Duration = Duration::from_millis(250);
 /// One request, as logged.
 #[derive(Clone, Debug, Serialize)]
 pub struct Request {
+    /// Its number, counted from 1.
+    pub id: u64,
     /// When it had been read, unix ms.
     pub at_ms: i64,
     /// The HTTP method.
@@ -57,6 +59,31 @@ pub struct Request {
     pub prompt: String,
     /// Which step of it was answered.
     pub step: usize,
+}
+
+/// How the answer to a request for a message ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct End {
+    /// The request's number.
+    pub id: u64,
+    /// Unix ns.
+    pub at_ns: i64,
+    /// How.
+    pub how: How,
+}
+
+/// The ways in which an answer ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// Everything was sent, with this `stop_reason`.
+    Complete(&'static str),
+    /// Answered with this HTTP status.
+    Failed(u16),
+    /// Claude hung up before the end.
+    HungUp,
+    /// Broken off on our side, as the script wanted.
+    Cut,
 }
 
 /// The running fake. Dropping it closes every connection.
@@ -77,6 +104,7 @@ struct Shared {
 #[derive(Default)]
 struct Log {
     requests: Vec<Request>,
+    ends: Vec<End>,
     file: Option<File>,
 }
 
@@ -89,6 +117,7 @@ impl Fake {
         let shared = Arc::new(Shared {
             log: Mutex::new(Log {
                 requests: Vec::new(),
+                ends: Vec::new(),
                 file,
             }),
             grown: Condvar::new(),
@@ -142,6 +171,11 @@ impl Fake {
         self.shared.log().requests.clone()
     }
 
+    /// How those that asked for a message have ended so far, in that order; one that is not here is being answered.
+    pub fn ends(&self) -> Vec<End> {
+        self.shared.log().ends.clone()
+    }
+
     /// Waits for a request that fits, also one that has come already.
     pub fn wait(&self, deadline: Duration, fits: impl Fn(&Request) -> bool) -> Option<Request> {
         let end = Instant::now() + deadline;
@@ -176,8 +210,11 @@ impl Shared {
         self.log.lock().expect("no holder of the log panics")
     }
 
-    fn record(&self, request: Request) {
+    /// Writes a request down and returns its number.
+    fn record(&self, mut request: Request) -> u64 {
         let mut log = self.log();
+        let id = u64::try_from(log.requests.len()).unwrap_or(u64::MAX) + 1;
+        request.id = id;
         if let Some(file) = &mut log.file {
             let mut line = serde_json::to_string(&request).expect("a request is plain data");
             line.push('\n');
@@ -187,6 +224,12 @@ impl Shared {
         log.requests.push(request);
         drop(log);
         self.grown.notify_all();
+        id
+    }
+
+    fn ended(&self, id: u64, how: How) {
+        let at_ns = wall_ns();
+        self.log().ends.push(End { id, at_ns, how });
     }
 
     /// Throw-away ids that look like the API's.
@@ -225,6 +268,7 @@ async fn answer(
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     let mut request = Request {
+        id: 0,
         at_ms: wall_ns() / 1_000_000,
         method: method.to_string(),
         path: path.clone(),
@@ -259,7 +303,7 @@ async fn answer(
     request.prompt.clone_from(&decision.prompt);
     request.step = decision.step;
     let session = request.session.clone();
-    shared.record(request);
+    let request = shared.record(request);
 
     let mut plan = decision.plan;
     if !plan.quick {
@@ -269,6 +313,7 @@ async fn answer(
         let (prompt, step) = (&decision.prompt, decision.step);
         if shared.fails(&session, prompt, step, failure.times) {
             tokio::time::sleep(plan.delay).await;
+            shared.ended(request, How::Failed(failure.status));
             let status =
                 StatusCode::from_u16(failure.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
             return error(status, &format!("lab error {}", failure.status));
@@ -284,9 +329,10 @@ async fn answer(
         plan,
     };
     if wanted["stream"] == true {
-        message.streamed()
+        message.streamed(shared, request)
     } else {
         tokio::time::sleep(message.plan.delay + message.plan.spread).await;
+        shared.ended(request, How::Complete(message.plan.stop));
         json_response(&message.whole())
     }
 }
@@ -332,11 +378,22 @@ impl Message {
         self.head(blocks, json!(self.plan.stop), 20)
     }
 
-    fn streamed(self) -> Response {
+    fn streamed(self, shared: Arc<Shared>, request: u64) -> Response {
         let (events, reader) = mpsc::channel::<Result<Bytes, std::io::Error>>(EVENTS_MAX);
         tokio::spawn(async move {
-            // An error means that Claude has hung up, which is what Esc does: nothing is left to send.
-            if self.send(&events).await.is_none() && self.plan.cut {
+            // An error means that Claude has hung up, which is what Esc does: nothing is left to send. While nothing
+            // is sent, the hanging up is noticed all the same.
+            let sent = tokio::select! {
+                sent = self.send(&events) => sent,
+                () = events.closed() => None,
+            };
+            let how = match sent {
+                Some(()) => How::Complete(self.plan.stop),
+                None if self.plan.cut && !events.is_closed() => How::Cut,
+                None => How::HungUp,
+            };
+            shared.ended(request, how.clone());
+            if how == How::Cut {
                 let broken = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
                 drop(events.send(Err(broken)).await);
             }
@@ -548,6 +605,11 @@ mod tests {
         assert_eq!(
             (found.session.as_str(), found.kind, found.step),
             ("s1", "main", 0)
+        );
+        let ends = fake.ends();
+        assert_eq!(
+            ends.iter().map(|end| (end.id, &end.how)).collect::<Vec<_>>(),
+            [(found.id, &How::Complete("end_turn"))]
         );
         let line: Value =
             serde_json::from_str(std::fs::read_to_string(&file).unwrap().trim()).unwrap();
