@@ -15,7 +15,8 @@ use super::Common;
 use super::client::{Client, NotRunning, block_on, plain, print};
 use crate::claude;
 use crate::home::Home;
-use crate::hooks::{settings, version};
+use crate::hooks::{global, settings, version};
+use crate::ingest::default_claude_dirs;
 use crate::ingest::odd::Counts;
 use crate::tmux::{Place, environment};
 use crate::web::api::Inside;
@@ -93,6 +94,7 @@ pub fn run(common: &Common) -> Result<()> {
     let home = common.home()?;
     let mut checks = tmux(&home);
     checks.extend(claude_code(&home));
+    checks.extend(everywhere(&home));
     checks.push(of_home(&home));
     checks.extend(limits());
     checks.extend(linger());
@@ -218,20 +220,7 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 fn claude_code(home: &Home) -> Vec<Check> {
     let name = "Claude Code";
     let found = claude::quick();
-    let by_shell = block_on(async { Ok(claude::by_shell().await) })
-        .ok()
-        .flatten();
-    let mut programs: Vec<PathBuf> = by_shell.into_iter().chain(found.program.clone()).collect();
-    programs.extend(all_on_path("claude"));
-    let mut seen: Vec<PathBuf> = Vec::new();
-    programs.retain(|program| {
-        let real = fs::canonicalize(program).unwrap_or_else(|_| program.clone());
-        let new = !seen.contains(&real);
-        if new {
-            seen.push(real);
-        }
-        new
-    });
+    let programs = programs();
     if programs.is_empty() {
         return vec![match &found.directory {
             None => Check::warn(
@@ -259,6 +248,26 @@ fn claude_code(home: &Home) -> Vec<Check> {
     checks
 }
 
+/// Every Claude Code that a shell or the PATH finds, each once.
+pub(super) fn programs() -> Vec<PathBuf> {
+    let by_shell = block_on(async { Ok(claude::by_shell().await) })
+        .ok()
+        .flatten();
+    let found = claude::quick().program;
+    let mut programs: Vec<PathBuf> = by_shell.into_iter().chain(found).collect();
+    programs.extend(all_on_path("claude"));
+    let mut seen: Vec<PathBuf> = Vec::new();
+    programs.retain(|program| {
+        let real = fs::canonicalize(program).unwrap_or_else(|_| program.clone());
+        let new = !seen.contains(&real);
+        if new {
+            seen.push(real);
+        }
+        new
+    });
+    programs
+}
+
 /// One installed Claude Code: its version, and which hooks it gets.
 fn of_program(home: &Home, program: &Path) -> Check {
     let name = "Claude Code";
@@ -283,6 +292,82 @@ fn of_program(home: &Home, program: &Path) -> Check {
             "Badges come from hooks and transcript alone and may be late; update Claude Code.",
         )
     }
+}
+
+/// Our hooks in the person's own settings, if they were put there.
+fn everywhere(home: &Home) -> Vec<Check> {
+    let name = "global hooks";
+    let mut dirs = global::recorded(home.dir());
+    dirs.extend(
+        default_claude_dirs()
+            .into_iter()
+            .filter(|dir| !global::state(home.dir(), dir).events.is_empty()),
+    );
+    dirs.sort();
+    dirs.dedup();
+    if dirs.is_empty() {
+        return vec![Check::ok(
+            name,
+            "not installed; sessions outside purplemux are followed by Claude's own files (purplemux hooks install --global)",
+        )];
+    }
+    let found: Vec<version::Version> = programs()
+        .iter()
+        .filter_map(|program| version::of(home.dir(), program, true))
+        .collect();
+    dirs.iter()
+        .map(|dir| of_settings(&global::state(home.dir(), dir), &found))
+        .collect()
+}
+
+fn of_settings(state: &global::State, found: &[version::Version]) -> Check {
+    let name = "global hooks";
+    let file = state.file.display();
+    let again =
+        "Run `purplemux hooks install --global` again, or `purplemux hooks uninstall --global`.";
+    if let Some(why) = &state.unreadable {
+        return Check::warn(name, format!("{file}: {why}"), "Mend that file.");
+    }
+    if state.events.is_empty() {
+        return Check::warn(
+            name,
+            format!("something has taken our hooks out of {file}"),
+            again,
+        );
+    }
+    if state.off {
+        return Check::warn(
+            name,
+            format!("{file} switches all hooks off (disableAllHooks)"),
+            "Badges are right without hooks, their details poorer. Take disableAllHooks out to have both.",
+        );
+    }
+    for version in found {
+        let known = settings::events(Some(version));
+        let unknown = state
+            .events
+            .iter()
+            .find(|event| !known.contains(&event.as_str()));
+        if let Some(event) = unknown {
+            return Check::fail(
+                name,
+                format!("{file} names {event}, which Claude Code {version} refuses at every start"),
+                again,
+            );
+        }
+    }
+    let wanted = settings::events(found.iter().min()).len();
+    if state.events.len() < wanted {
+        return Check::warn(
+            name,
+            format!(
+                "{file} has {} of {wanted} hooks; Claude Code has been updated since",
+                state.events.len()
+            ),
+            again,
+        );
+    }
+    Check::ok(name, format!("{} in {file}", state.events.len()))
 }
 
 // ---- the home and the machine ------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 //! What is written into the home so that Claude Code tells us what it does: the hook settings per
-//! version, the hook script, and the shell integration. It must never write outside the home.
+//! version, the hook script, and the shell integration. It must never write outside the home, but for
+//! [`global`], when a person says so.
 
 pub mod settings;
 pub mod version;
@@ -7,6 +8,9 @@ pub mod version;
 pub mod merged;
 pub mod shell;
 
+pub mod global;
+
+mod edit;
 mod script;
 
 use std::path::{Path, PathBuf};
