@@ -41,7 +41,7 @@ pub fn measure(calls: usize) -> anyhow::Result<bool> {
     let promise = Promise {
         median: Some(3.0),
         p95: Some(6.0),
-        max: None,
+        ..Promise::default()
     };
     kept &= over(
         promise,

@@ -27,8 +27,7 @@ pub fn measure(seconds: u64) -> anyhow::Result<bool> {
     pass(Duration::from_secs(seconds));
     let after = Account::of(server.pid()?)?;
 
-    let ticks = rustix::param::clock_ticks_per_second() as f64;
-    let busy = (after.cpu_ticks - before.cpu_ticks) as f64 / ticks / seconds as f64 * 100.0;
+    let busy = after.cpu_seconds_since(&before) / seconds as f64 * 100.0;
     let mut kept = single("processor, 10 idle tabs", busy, 1.0, "% of a core");
     kept &= single(
         "memory, 10 idle tabs",
@@ -38,7 +37,7 @@ pub fn measure(seconds: u64) -> anyhow::Result<bool> {
     );
     let started = before.of_children != after.of_children || before.children != after.children;
     println!(
-        "{:<44} {:>9}  promise: none",
+        "{:<50} {:>9}  promise: none",
         "processes started meanwhile",
         if started { "some" } else { "none" }
     );
@@ -51,17 +50,20 @@ fn pass(time: Duration) {
     until::<()>(time, || None);
 }
 
-struct Account {
+/// What a process has cost so far.
+pub struct Account {
     cpu_ticks: u64,
     /// Page faults and processor time of children that have ended.
     of_children: (u64, u64),
     /// Children that live.
     children: Vec<String>,
-    rss_kib: u64,
+    /// Resident memory now.
+    pub rss_kib: u64,
 }
 
 impl Account {
-    fn of(pid: u32) -> anyhow::Result<Self> {
+    /// Of a process that lives.
+    pub fn of(pid: u32) -> anyhow::Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name in parentheses may hold spaces.
         let (_, rest) = stat.rsplit_once(") ").context("a stat line")?;
@@ -93,5 +95,11 @@ impl Account {
             children,
             rss_kib,
         })
+    }
+
+    /// Processor time that it has used since, in seconds.
+    pub fn cpu_seconds_since(&self, before: &Self) -> f64 {
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        (self.cpu_ticks - before.cpu_ticks) as f64 / ticks
     }
 }

@@ -10,13 +10,19 @@
     reason = "it measures time, and what processes cost"
 )]
 
+mod crowded;
+mod frames;
 mod hooks;
 mod idle;
+mod replay;
 mod start;
+mod storm;
 mod turns;
 
+mod crowd;
 mod numbers;
 mod server;
+mod viewer;
 
 use std::process::ExitCode;
 
@@ -54,6 +60,30 @@ enum What {
         #[arg(long, default_value_t = 20)]
         runs: usize,
     },
+    /// A start with 200 living sessions, 1,000 stale status files and 10,000 transcripts.
+    Crowded {
+        /// How many times.
+        #[arg(long, default_value_t = 5)]
+        runs: usize,
+    },
+    /// From an event to the frame that tells a page, with 50 tabs.
+    Frames {
+        /// Events of each kind.
+        #[arg(long, default_value_t = 1000)]
+        events: usize,
+    },
+    /// Fifty sessions that fire twenty hooks a second each.
+    Storm {
+        /// For how long, in seconds.
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// A journal of 100,000 events, read and played again.
+    Replay {
+        /// How many times.
+        #[arg(long, default_value_t = 5)]
+        runs: usize,
+    },
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -62,6 +92,10 @@ fn main() -> anyhow::Result<ExitCode> {
         What::Hooks { calls } => hooks::measure(calls)?,
         What::Idle { seconds } => idle::measure(seconds)?,
         What::Start { runs } => start::measure(runs)?,
+        What::Crowded { runs } => crowded::measure(runs)?,
+        What::Frames { events } => frames::measure(events)?,
+        What::Storm { seconds } => storm::measure(seconds)?,
+        What::Replay { runs } => replay::measure(runs)?,
     };
     Ok(if kept {
         ExitCode::SUCCESS

@@ -9,6 +9,8 @@ pub struct Promise {
     pub median: Option<f64>,
     /// At most, 95 times in a hundred.
     pub p95: Option<f64>,
+    /// At most, 99 times in a hundred.
+    pub p99: Option<f64>,
     /// At most, ever.
     pub max: Option<f64>,
 }
@@ -16,22 +18,27 @@ pub struct Promise {
 /// Prints the head of a table.
 pub fn head() {
     println!(
-        "{:<44} {:>5} {:>9} {:>9} {:>9}  promise (ms)",
-        "what", "n", "median", "p95", "max"
+        "{:<50} {:>6} {:>9} {:>9} {:>9} {:>9}  promise (ms)",
+        "what", "n", "median", "p95", "p99", "max"
     );
 }
 
 /// Prints a row; true if the promise was kept. Nothing measured keeps no promise.
 pub fn row(what: &str, mut ms: Vec<f64>, promise: Promise) -> bool {
     ms.sort_by(f64::total_cmp);
-    let (Some(median), Some(p95), Some(max)) = (at(&ms, 0.5), at(&ms, 0.95), ms.last().copied())
-    else {
-        println!("{what:<44} {:>5}", 0);
+    let (Some(median), Some(p95), Some(p99), Some(max)) = (
+        at(&ms, 0.5),
+        at(&ms, 0.95),
+        at(&ms, 0.99),
+        ms.last().copied(),
+    ) else {
+        println!("{what:<50} {:>6}", 0);
         return false;
     };
     let limits = [
         ("median", median, promise.median),
         ("p95", p95, promise.p95),
+        ("p99", p99, promise.p99),
         ("max", max, promise.max),
     ];
     let mut kept = true;
@@ -46,7 +53,7 @@ pub fn row(what: &str, mut ms: Vec<f64>, promise: Promise) -> bool {
         }
     }
     println!(
-        "{what:<44} {:>5} {median:>9.2} {p95:>9.2} {max:>9.2}  {}",
+        "{what:<50} {:>6} {median:>9.2} {p95:>9.2} {p99:>9.2} {max:>9.2}  {}",
         ms.len(),
         words.join(", ")
     );
@@ -57,7 +64,7 @@ pub fn row(what: &str, mut ms: Vec<f64>, promise: Promise) -> bool {
 pub fn single(what: &str, is: f64, limit: f64, unit: &str) -> bool {
     let kept = is < limit;
     let word = if kept { "" } else { " BROKEN" };
-    println!("{what:<44} {is:>9.2} {unit}  promise: under {limit} {unit}{word}");
+    println!("{what:<50} {is:>9.2} {unit}  promise: under {limit} {unit}{word}");
     kept
 }
 

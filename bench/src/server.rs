@@ -75,6 +75,28 @@ impl Server {
         &self.home
     }
 
+    /// Its TCP port.
+    pub fn port(&self) -> anyhow::Result<u16> {
+        let text = fs::read_to_string(self.home.product().join("port"))?;
+        Ok(text.trim().parse()?)
+    }
+
+    /// What its hooks carry.
+    pub fn token(&self) -> anyhow::Result<String> {
+        let token = fs::read_to_string(self.home.product().join("cli-token"))?;
+        Ok(token.trim().to_owned())
+    }
+
+    /// Its unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.home.product().join("purplemux.sock")
+    }
+
+    /// The socket of its tmux server.
+    pub fn tmux(&self) -> &PathBuf {
+        &self.tmux
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         kill_process(Pid::from_child(self.running()?), signal).context("signal the server")
@@ -86,18 +108,26 @@ impl Server {
 
     /// Asks `/api/health` over the unix socket.
     pub fn health(&self) -> anyhow::Result<()> {
-        let mut socket = UnixStream::connect(self.home.product().join("purplemux.sock"))?;
-        socket.set_read_timeout(Some(Duration::from_secs(5)))?;
-        socket.write_all(
-            b"GET /api/health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n",
+        self.local("/api/health").map(drop)
+    }
+
+    /// What is answered to a `GET` over the unix socket, without its head.
+    pub fn local(&self, path: &str) -> anyhow::Result<String> {
+        let mut socket = UnixStream::connect(self.socket())?;
+        socket.set_read_timeout(Some(Duration::from_secs(20)))?;
+        write!(
+            socket,
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"
         )?;
         let mut answer = String::new();
         socket.read_to_string(&mut answer)?;
         ensure!(answer.starts_with("HTTP/1.1 200"), "it answered {answer}");
-        Ok(())
+        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+        Ok(body.to_owned())
     }
 
-    fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+    /// Runs a command of the product to its end; what it printed.
+    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = command(&self.home, &self.binary)
             .args(arguments)
             .output()

@@ -32,7 +32,7 @@ pub fn measure(runs: usize) -> anyhow::Result<bool> {
             Promise {
                 p95: Some(100.0),
                 max: Some(deadline_ms),
-                median: None,
+                ..Promise::default()
             }
         } else if what.starts_with("kill") {
             Promise {

@@ -1,0 +1,147 @@
+//! A page's link to the server, over loopback with a login of its own, that notes when each frame came.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail, ensure};
+use purplemux_wire::browser::{Changes, ClientMsg, Item, ServerMsg};
+use serde_json::{Value, json};
+use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
+
+use crate::server::Server;
+
+/// Longer than anything may take; then the measurement has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a browser holds after signing in.
+#[derive(Clone)]
+pub struct Login {
+    authority: String,
+    cookie: String,
+    secret: String,
+}
+
+impl Login {
+    /// Signs in with a code of the server's.
+    pub fn new(server: &Server) -> anyhow::Result<Self> {
+        let minted: Value = serde_json::from_str(&server.run(&["login", "--json"])?)?;
+        let body = json!({ "code": minted["code"] }).to_string();
+        let authority = format!("127.0.0.1:{}", server.port()?);
+        let mut stream = TcpStream::connect(&authority)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "POST /api/login HTTP/1.1\r\nhost: {authority}\r\norigin: http://{authority}\r\nconnection: close\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+        let cookie = head
+            .lines()
+            .find_map(|line| line.strip_prefix("set-cookie: "))
+            .and_then(|line| line.split(';').next())
+            .with_context(|| format!("no cookie in {head}"))?;
+        let body: Value = serde_json::from_str(body)?;
+        Ok(Self {
+            authority,
+            cookie: cookie.to_owned(),
+            secret: body["secret"].as_str().context("no secret")?.to_owned(),
+        })
+    }
+}
+
+/// One socket, and what it was told.
+pub struct Viewer {
+    socket: WebSocket<TcpStream>,
+    /// All rows now.
+    pub items: Vec<Item>,
+    rev: u64,
+}
+
+impl Viewer {
+    /// Connects, and returns when the snapshot is there.
+    pub fn open(login: &Login) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(&login.authority)?;
+        stream.set_nodelay(true)?;
+        Self::over(stream, login)
+    }
+
+    /// As [`Self::open`], over this connection.
+    pub fn over(stream: TcpStream, login: &Login) -> anyhow::Result<Self> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut request = format!("ws://{}/api/status", login.authority).into_client_request()?;
+        let headers = request.headers_mut();
+        headers.insert("origin", format!("http://{}", login.authority).parse()?);
+        headers.insert("cookie", login.cookie.parse()?);
+        let (mut socket, _) =
+            tungstenite::client(request, stream).map_err(|why| anyhow::anyhow!("{why}"))?;
+        let hello = ClientMsg::Hello {
+            secret: login.secret.clone(),
+        };
+        socket.send(Message::text(serde_json::to_string(&hello)?))?;
+        let mut viewer = Self {
+            socket,
+            items: Vec::new(),
+            rev: 0,
+        };
+        while viewer.rev == 0 {
+            viewer.next()?;
+        }
+        Ok(viewer)
+    }
+
+    /// Takes in one frame; when it came.
+    pub fn next(&mut self) -> anyhow::Result<Instant> {
+        let (at, text) = loop {
+            match self.socket.read()? {
+                Message::Text(text) => break (Instant::now(), text),
+                Message::Close(why) => bail!("closed: {why:?}"),
+                Message::Ping(_) | Message::Pong(_) | Message::Binary(_) | Message::Frame(_) => {}
+            }
+        };
+        match serde_json::from_str(&text)? {
+            ServerMsg::Snapshot { rev, items, .. } => {
+                self.rev = rev;
+                self.items = items;
+            }
+            ServerMsg::Diff { rev, set, gone, .. } => {
+                ensure!(rev == self.rev + 1, "a revision is missing before {rev}");
+                self.rev = rev;
+                let changes = Changes {
+                    set,
+                    gone,
+                    ..Changes::default()
+                };
+                changes.apply(&mut self.items, &mut Vec::new(), &mut Vec::new());
+            }
+            ServerMsg::Heartbeat { .. } => {}
+            ServerMsg::Refused { why, .. } => bail!("refused: {why}"),
+        }
+        Ok(at)
+    }
+
+    /// Takes frames in until it is so; when the frame came that made it so.
+    pub fn until(&mut self, what: &str, so: impl Fn(&[Item]) -> bool) -> anyhow::Result<Instant> {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let at = self.next()?;
+            if so(&self.items) {
+                return Ok(at);
+            }
+            ensure!(
+                Instant::now() < end,
+                "never {what}: {:?}",
+                self.items.first()
+            );
+        }
+    }
+}
+
+/// The row of a process.
+pub fn find(items: &[Item], pid: u32) -> Option<&Item> {
+    items.iter().find(|item| item.pid == Some(pid))
+}
