@@ -1,5 +1,5 @@
-//! Small questions to the kernel about processes, each answered from `/proc` without starting anything.
-//! A question that can't be answered says `None`, never a guess.
+//! Small questions to the kernel about processes, each answered from `/proc` without starting anything, and our
+//! own limit of open files. A question that can't be answered says `None`, never a guess.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -7,8 +7,55 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use purplemux_core::AgentKey;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tracing::warn;
+
+/// What the limit of open files was before we raised it: what we start gets it back, because a program that walks
+/// over all its files, or uses select(2), suffers from a high one.
+static FILES_BEFORE: OnceLock<u64> = OnceLock::new();
+
+/// Raises our soft limit of open files to the hard one; how many there may be now.
+pub fn raise_files() -> u64 {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let (Some(before), true) = (current, current != maximum) else {
+        return current.unwrap_or(u64::MAX);
+    };
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => {
+            FILES_BEFORE.get_or_init(|| before);
+            maximum.unwrap_or(u64::MAX)
+        }
+        Err(why) => {
+            warn!("The limit of open files stays at {before}: {why}");
+            before
+        }
+    }
+}
+
+/// Starts something with the limit that we were started with. Meanwhile ours is that one, too: where more files are
+/// open already, another task may be refused one and has to try again.
+pub fn with_files_before<T>(start: impl FnOnce() -> T) -> T {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let set = |current| {
+        if let Err(why) = setrlimit(Resource::Nofile, Rlimit { current, maximum }) {
+            warn!("The limit of open files: {why}");
+        }
+    };
+    let Some(&before) = FILES_BEFORE.get() else {
+        return start();
+    };
+    set(Some(before));
+    let started = start();
+    set(current);
+    started
+}
 
 /// What `/proc/PID/stat` says (proc(5)).
 #[derive(Clone, Debug, PartialEq, Eq)]

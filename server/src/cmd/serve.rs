@@ -27,8 +27,8 @@ use crate::logfile::{self, LogFile};
 use crate::pane::Panes;
 use crate::tabs::Tabs;
 use crate::web::auth::{Auth, Names};
-use crate::web::{App, NoDelay, Peer, router};
-use crate::{clock, hub, ingest, store, tmux};
+use crate::web::{App, listen as doors, router};
+use crate::{clock, hub, ingest, store, sys, tmux};
 
 /// The port if none is asked for.
 const PORT: u16 = 8022;
@@ -79,6 +79,7 @@ pub fn run(options: &Options) -> Result<()> {
     let home = options.common.home()?.prepare()?;
     let _lock = home.lock()?;
     log_to(&home)?;
+    let files_max = sys::raise_files();
     let (tcp, note) = listen(options.host, options.port)?;
     let address = tcp.local_addr().context("Can't tell our own port")?;
     let names = Names::new(
@@ -96,7 +97,7 @@ pub fn run(options: &Options) -> Result<()> {
         .enable_all()
         .build()
         .context("Can't start")?
-        .block_on(serve(options, &home, names, tcp, unix))
+        .block_on(serve(options, &home, names, files_max, tcp, unix))
 }
 
 fn listen(host: IpAddr, port: Option<u16>) -> Result<(TcpListener, Option<String>)> {
@@ -181,6 +182,7 @@ async fn serve(
     options: &Options,
     home: &Home,
     names: Names,
+    files_max: u64,
     tcp: TcpListener,
     unix: UnixListener,
 ) -> Result<()> {
@@ -198,13 +200,11 @@ async fn serve(
     let tcp = tokio::net::TcpListener::from_std(tcp)?;
     let unix = tokio::net::UnixListener::from_std(unix)?;
     let stop = app.stopping.clone();
-    let service = router(Arc::clone(&app)).into_make_service_with_connect_info::<Peer>();
-    let on_tcp = axum::serve(NoDelay(tcp), service.clone())
-        .with_graceful_shutdown(stop.clone().cancelled_owned());
-    let on_unix = axum::serve(unix, service).with_graceful_shutdown(stop.clone().cancelled_owned());
+    let routes = router(Arc::clone(&app));
+    let room = doors::Doors::new(files_max);
     let mut servers = tokio::task::JoinSet::new();
-    servers.spawn(async move { on_tcp.await });
-    servers.spawn(async move { on_unix.await });
+    servers.spawn(doors::tcp(tcp, routes.clone(), room, stop.clone()));
+    servers.spawn(doors::unix(unix, routes, stop.clone()));
 
     tracing::info!(
         "purplemux {} serves {} on {}",

@@ -147,7 +147,8 @@ impl Client {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .kill_on_drop(true);
-        let mut child = command.spawn().map_err(|error| {
+        // The tmux server, and with it every shell in a tab, is a child of what is started here.
+        let mut child = sys::with_files_before(|| command.spawn()).map_err(|error| {
             if error.kind() == std::io::ErrorKind::NotFound {
                 "tmux is not installed; install it (apt install tmux).".to_owned()
             } else {

@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 
-use super::{App, Problem, Shared};
+use super::{App, BODY_WITHIN, Problem, Shared, half_sent, known_from_now_on};
 use crate::ingest;
 
 /// The header that carries the token.
@@ -27,12 +27,17 @@ pub const PATH: &str = "/api/status/hook";
 /// `POST /api/status/hook`.
 ///
 /// # Errors
-/// 400 for a body that is no hook's, 401 for a wrong token, 413 for an endless body, 503 while stopping.
+/// 400 for a body that is no hook's, 401 for a wrong token, 408 for one that does not come, 413 for an endless one,
+/// 503 while stopping.
 pub async fn post(State(app): Shared, request: Request) -> Result<StatusCode, Problem> {
     let (parts, body) = request.into_parts();
     check_token(&app, &parts.headers)?;
+    known_from_now_on(&parts.extensions);
     let odd = &app.hub.witnesses().odd;
-    let body = read(body).await.inspect_err(|_| odd.hook_refused())?;
+    let body = tokio::time::timeout(BODY_WITHIN, read(body))
+        .await
+        .unwrap_or_else(|_| Err(half_sent()))
+        .inspect_err(|_| odd.hook_refused())?;
     if body.is_none() {
         odd.hook_cut();
     }

@@ -4,6 +4,7 @@
 //! No handler runs before [`guard`] has let the request pass, and no handler checks anything of that again.
 
 pub mod auth;
+pub mod listen;
 
 pub mod api;
 pub mod assets;
@@ -17,15 +18,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::connect_info::Connected;
 use axum::extract::{ConnectInfo, FromRequest, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use axum::serve::IncomingStream;
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
-use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -34,6 +32,10 @@ use crate::store::Store;
 use crate::tabs::Tabs;
 use crate::tmux;
 use auth::{Auth, Names, Origin, SECRET_HEADER};
+use listen::Guest;
+
+/// How long the body of a request may take, once its head is there.
+pub const BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// What is read of a refused request, and for how long.
 const DRAIN_BYTES_MAX: usize = 64 * 1024;
@@ -108,43 +110,6 @@ pub enum Peer {
         /// Its user.
         uid: Option<u32>,
     },
-}
-
-/// Listens on TCP without Nagle's delay: keys and echoes are small and must not wait for more.
-#[derive(Debug)]
-pub struct NoDelay(pub TcpListener);
-
-impl axum::serve::Listener for NoDelay {
-    type Io = TcpStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        let (stream, address) = axum::serve::Listener::accept(&mut self.0).await;
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!("TCP_NODELAY: {error}");
-        }
-        (stream, address)
-    }
-
-    fn local_addr(&self) -> std::io::Result<Self::Addr> {
-        self.0.local_addr()
-    }
-}
-
-impl Connected<IncomingStream<'_, NoDelay>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, NoDelay>) -> Self {
-        let remote = *stream.remote_addr();
-        let local = stream.io().local_addr().unwrap_or(remote);
-        Self::Tcp { remote, local }
-    }
-}
-
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        Self::Unix {
-            uid: stream.io().peer_cred().ok().map(|cred| cred.uid()),
-        }
-    }
 }
 
 /// Who asks, as [`guard`] found out.
@@ -228,8 +193,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
             ));
         }
         let limit = api::SEND_BYTES_MAX;
-        let bytes = axum::body::to_bytes(request.into_body(), limit)
+        let body = axum::body::to_bytes(request.into_body(), limit);
+        let bytes = tokio::time::timeout(BODY_WITHIN, body)
             .await
+            .map_err(|_| half_sent())?
             .map_err(|_| {
                 Problem::new(
                     StatusCode::PAYLOAD_TOO_LARGE,
@@ -280,6 +247,14 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(assets::serve)
         .layer(axum::middleware::from_fn_with_state(app.clone(), guard))
         .with_state(app)
+}
+
+/// The rest of a request did not come.
+fn half_sent() -> Problem {
+    Problem::new(
+        StatusCode::REQUEST_TIMEOUT,
+        "The request was not sent whole in time.",
+    )
 }
 
 async fn no_such_route() -> Problem {
@@ -350,11 +325,22 @@ fn admit(app: &App, peer: Peer, request: &mut Request) -> Result<(), Problem> {
         }
         Peer::Tcp { remote, local } => {
             let (caller, sent_to) = admit_tcp(app, remote, local, request)?;
+            if matches!(caller, Caller::Login { .. }) {
+                known_from_now_on(request.extensions());
+            }
             request.extensions_mut().insert(caller);
             request.extensions_mut().insert(sent_to);
         }
     }
     Ok(())
+}
+
+/// The connection that brought this request need not make room for strangers any more.
+fn known_from_now_on(extensions: &http::Extensions) {
+    // Over the unix socket nobody is counted.
+    if let Some(guest) = extensions.get::<Arc<Guest>>() {
+        guest.is_known();
+    }
 }
 
 fn foreign() -> Problem {
