@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use crate::cast::Cast;
 use crate::chance::Chance;
 use crate::claude::Claude;
 use crate::script::{Act, Dialog, End, Piece, Start, Step, Tool, Turn};
@@ -28,22 +29,27 @@ pub struct Scope {
     pub dialogs: bool,
     /// Commands that do not exist, dialogs of the start, `--continue`.
     pub oddities: bool,
+    /// Up to three panes at once, all in one directory.
+    pub panes: bool,
+    /// Sessions in the background: parked ones and dispatched ones.
+    pub parking: bool,
+    /// `claude -p` in the shell, and subcommands.
+    pub headless: bool,
+    /// A tool that runs `claude -p`.
+    pub nested: bool,
+    /// Versions without a status, and subagents that the turn waits for.
+    pub versions: bool,
+    /// Hooks that vanish in the middle of a session.
+    pub vanish: bool,
 }
 
-impl Scope {
-    /// Everything the model can do.
-    pub const ALL: Self = Self {
-        agents: true,
-        menus: true,
-        queue: true,
-        shells: true,
-        commands: true,
-        processes: true,
-        esc: true,
-        dialogs: true,
-        oddities: true,
-    };
+/// The words for the parts, as they are typed.
+const WORDS: [&str; 15] = [
+    "agents", "menus", "queue", "shells", "commands", "processes", "esc", "dialogs", "oddities",
+    "panes", "parking", "headless", "nested", "versions", "vanish",
+];
 
+impl Scope {
     /// Turns with tools and permissions.
     pub const PLAIN: Self = Self {
         agents: false,
@@ -55,7 +61,42 @@ impl Scope {
         esc: false,
         dialogs: false,
         oddities: false,
+        panes: false,
+        parking: false,
+        headless: false,
+        nested: false,
+        versions: false,
+        vanish: false,
     };
+
+    /// Everything the model can do.
+    #[must_use]
+    pub fn all() -> Self {
+        let mut scope = Self::PLAIN;
+        scope.parts().into_iter().for_each(|part| *part = true);
+        scope
+    }
+
+    /// Each part by its place in the list of words.
+    fn parts(&mut self) -> [&mut bool; 15] {
+        [
+            &mut self.agents,
+            &mut self.menus,
+            &mut self.queue,
+            &mut self.shells,
+            &mut self.commands,
+            &mut self.processes,
+            &mut self.esc,
+            &mut self.dialogs,
+            &mut self.oddities,
+            &mut self.panes,
+            &mut self.parking,
+            &mut self.headless,
+            &mut self.nested,
+            &mut self.versions,
+            &mut self.vanish,
+        ]
+    }
 }
 
 impl FromStr for Scope {
@@ -64,23 +105,20 @@ impl FromStr for Scope {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut scope = Self::PLAIN;
         for word in text.split(',') {
-            match word {
+            // `-word` takes a part away.
+            let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
+            match name {
                 "plain" => {}
-                "all" => scope = Self::ALL,
-                "agents" => scope.agents = true,
-                "menus" => scope.menus = true,
-                "queue" => scope.queue = true,
-                "shells" => scope.shells = true,
-                "commands" => scope.commands = true,
-                "processes" => scope.processes = true,
-                "esc" => scope.esc = true,
-                "dialogs" => scope.dialogs = true,
-                "oddities" => scope.oddities = true,
-                other => {
-                    return Err(format!(
-                        "{other:?} is no part of a history; use plain, all, agents, menus, queue, \
-                         shells, commands, processes, esc, dialogs, oddities"
-                    ));
+                "all" => scope = Self::all(),
+                name => {
+                    let place = WORDS.iter().position(|known| *known == name);
+                    let place = place.ok_or_else(|| {
+                        format!(
+                            "{name:?} is no part of a history; use plain, all, {}",
+                            WORDS.join(", ")
+                        )
+                    })?;
+                    *scope.parts()[place] = on;
                 }
             }
         }
@@ -88,12 +126,31 @@ impl FromStr for Scope {
     }
 }
 
+/// How many panes a history has.
+pub fn panes(chance: &mut Chance, scope: Scope) -> usize {
+    if scope.panes {
+        chance.weighted(&[(2, 1), (2, 2), (1, 3)])
+    } else {
+        1
+    }
+}
+
 /// The step after what has happened so far.
-pub fn next(claude: &Claude, chance: &mut Chance, scope: Scope) -> Step {
-    let (wait, act) = choose(claude, chance, scope);
+pub fn next(cast: &Cast, chance: &mut Chance, scope: Scope) -> Step {
+    let last = u64::try_from(cast.panes()).unwrap_or(1) - 1;
+    let pane = usize::try_from(chance.between(0, last)).unwrap_or(0);
+    let (mut wait, mut act) = choose(cast.pane(pane), chance, scope);
+    if last > 0 && chance.percent(60) {
+        // Several people's worth of keys: some fall within moments of another pane's.
+        wait = wait.min(chance.between(1, 400));
+    }
+    if scope.parking && cast.job().is_some() && chance.percent(10) {
+        act = Act::StopJob;
+    }
     Step {
         wait,
         seed: chance.bits(),
+        pane,
         act,
     }
 }
@@ -110,18 +167,28 @@ fn pause(chance: &mut Chance) -> u64 {
 fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
     let wait = pause(chance);
     if claude.is_dead() {
-        let how = if scope.oddities {
-            chance.weighted(&[
-                (8, Start::Plain),
-                (1, Start::Untrusted),
-                (1, Start::Continue),
-                (1, Start::Fork),
-            ])
-        } else {
-            Start::Plain
-        };
+        if scope.headless && chance.percent(15) {
+            let ms = chance.between(100, 2000);
+            let prints = Act::Print(printed_turn(chance));
+            return (wait, pick(chance, &[(4, prints), (1, Act::Subcommand { ms })]));
+        }
+        if scope.parking && chance.percent(6) {
+            return (wait, Act::Dispatch(turn(chance, scope)));
+        }
+        let how = chance.weighted(&[
+            (8, Start::Plain),
+            (on(scope.oddities, 1), Start::Untrusted),
+            (on(scope.oddities, 1), Start::Continue),
+            (on(scope.oddities, 1), Start::Fork),
+            (on(scope.versions, 2), Start::Old { file: false }),
+            (on(scope.versions, 1), Start::Old { file: true }),
+        ]);
         let same_pid = chance.percent(20);
         return (wait, Act::Start { how, same_pid });
+    }
+    if claude.is_printing() {
+        let choices = [(5, Act::Nothing), (on(scope.processes, 1), Act::Kill)];
+        return (wait, pick(chance, &choices));
     }
     if claude.is_starting() {
         if claude.is_untrusted() {
@@ -133,6 +200,18 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
     if claude.is_suspended() {
         let choices = [(6, Act::Resume), (1, Act::Kill), (2, Act::Nothing)];
         return (wait, pick(chance, &choices));
+    }
+    if let Some(attached) = claude.parked() {
+        return (wait, parked(claude, chance, scope, attached));
+    }
+    if claude.is_old() {
+        return (wait, old(claude, chance, scope));
+    }
+    if scope.vanish && chance.percent(3) {
+        return (wait, Act::HooksVanish);
+    }
+    if scope.parking && claude.can_park() && chance.percent(8) {
+        return (wait, Act::Park);
     }
     if scope.processes && chance.percent(2) {
         let choices = [(1, Act::Kill), (1, Act::Terminate)];
@@ -182,6 +261,7 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
         (on(scope.processes, 1), 7),
         (on(scope.processes, 1), 8),
         (1, 9),
+        (on(scope.oddities, 1), 10),
     ]) {
         0 => (wait, Act::Prompt(turn(chance, scope))),
         1 => {
@@ -199,8 +279,79 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
         6 => (wait + 2500, Act::Look),
         7 => (wait, Act::Suspend),
         8 => (wait, Act::Exit),
+        10 => (wait, Act::Return),
         _ => (wait, Act::Nothing),
     }
+}
+
+/// A session that goes on in the background, in the list of all or on the screen.
+fn parked(claude: &Claude, chance: &mut Chance, scope: Scope, attached: bool) -> Act {
+    if chance.percent(6) {
+        let choices = [(3, Act::Exit), (1, Act::Terminate), (1, Act::Kill)];
+        return pick(chance, &choices);
+    }
+    if !attached {
+        return pick(chance, &[(4, Act::Attach), (1, Act::Nothing)]);
+    }
+    if claude.dialog_of().is_some() {
+        let choices = [
+            (4, Act::Yes),
+            (on(scope.esc, 2), Act::Esc),
+            (1, Act::Nothing),
+        ];
+        return pick(chance, &choices);
+    }
+    if claude.is_working() || claude.has_agents() {
+        return Act::Nothing;
+    }
+    let prompt = Act::Prompt(turn(chance, scope));
+    let look = on(claude.rests_in_review(), 2);
+    pick(chance, &[(5, prompt), (look, Act::Look), (1, Act::Nothing)])
+}
+
+/// A version without a status: what was recorded of it, and no more.
+fn old(claude: &Claude, chance: &mut Chance, scope: Scope) -> Act {
+    if scope.processes && chance.percent(3) {
+        return pick(chance, &[(1, Act::Kill), (1, Act::Terminate)]);
+    }
+    if claude.dialog_of().is_some() {
+        let choices = [
+            (8, Act::Yes),
+            (on(scope.esc, 3), Act::Esc),
+            (1, Act::NoWithWords),
+            (1, Act::StrayKey),
+            (2, Act::Nothing),
+        ];
+        return pick(chance, &choices);
+    }
+    if claude.is_working() {
+        let choices = [
+            (10, Act::Nothing),
+            (on(scope.esc, 4), Act::Esc),
+            (on(scope.processes, 1), Act::Suspend),
+        ];
+        return pick(chance, &choices);
+    }
+    let mut turn = printed_turn(chance);
+    turn.end = End::Answer { vetoes: 0, slow: 0 };
+    let choices = [
+        (14, Act::Prompt(turn)),
+        (on(scope.commands, 2), Act::Clear),
+        (on(claude.rests_in_review(), 3), Act::Look),
+        (on(scope.processes, 1), Act::Exit),
+        (1, Act::Nothing),
+    ];
+    pick(chance, &choices)
+}
+
+/// Text and tools of the simplest kind.
+fn printed_turn(chance: &mut Chance) -> Turn {
+    let mut turn = turn(chance, Scope::PLAIN);
+    turn.blocked = false;
+    if let End::Answer { vetoes, slow } = &mut turn.end {
+        (*vetoes, *slow) = (0, 0);
+    }
+    turn
 }
 
 /// A weight that counts only where the scope allows.
@@ -264,6 +415,8 @@ fn piece(chance: &mut Chance, scope: Scope) -> Piece {
         (on(scope.shells, 2), 3),
         (on(scope.commands, 1), 4),
         (on(scope.shells, 1), 5),
+        (on(scope.versions, 1), 6),
+        (on(scope.nested, 1), 7),
     ]) {
         0 => {
             let more = on(scope.dialogs, 1);
@@ -312,9 +465,21 @@ fn piece(chance: &mut Chance, scope: Scope) -> Piece {
         4 => Piece::Compaction {
             ms: chance.between(300, 9000),
         },
-        _ => Piece::Wakeup {
+        5 => Piece::Wakeup {
             ms: chance.between(1000, 80_000),
         },
+        6 => {
+            let count = chance.between(0, 2);
+            let tools = (0..count)
+                .map(|_| Tool {
+                    ms: tool_ms(chance),
+                    dialog: chance.percent(60).then_some(Dialog::Permission),
+                    fails: false,
+                })
+                .collect();
+            Piece::Inner { tools }
+        }
+        _ => Piece::Nested(printed_turn(chance)),
     }
 }
 

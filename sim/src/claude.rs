@@ -9,6 +9,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
+use purplemux_core::ConversationId;
 use purplemux_core::view::AskKind;
 use purplemux_core::witness::{
     AgentKind, BackgroundTasks, FileStatus, HookKind, Question, StartSource, ToolCall,
@@ -17,7 +18,7 @@ use purplemux_core::witness::{
 
 use crate::chance::Chance;
 use crate::script::{Act, Dialog, ERRORS, End, Piece, Start, Step, Tool, Turn};
-use crate::truth::{Due, Entry, File, Id, Push, Signal, Want, What};
+use crate::truth::{Birth, Due, Entry, File, Id, Push, Role, Signal, Want, What};
 
 /// Where a history begins, in milliseconds after boot.
 pub const BEGIN: u64 = 100_000;
@@ -39,8 +40,34 @@ pub struct Claude {
     /// A shared machine now and then makes everything slow.
     slowness: u64,
 
-    processes: usize,
+    /// Which model of the history this is; numbers that the whole history shares begin at a thousand times this.
+    cast: usize,
+    /// The pane whose row shows it; none for a background session that no pane shows.
+    pane: Option<usize>,
+    births: Vec<Birth>,
+    /// The process that works now, by its place among the births.
+    process: usize,
     life: Life,
+    /// The version has no status in its file.
+    old: bool,
+    /// What the file says it is, and the job that a background session is.
+    kind: AgentKind,
+    job: Option<usize>,
+    parked: Option<Parked>,
+    /// The pane's process has left a session that goes on in the background.
+    left: Option<Id>,
+    left_at: u64,
+    /// Typed for it when it was dispatched.
+    dispatched: Option<Turn>,
+    /// The newest turn, as the payloads name it.
+    prompt: Option<usize>,
+    prompts: usize,
+    /// The settings have lost our hooks.
+    unheard: bool,
+    /// Until then the pane's shell takes nothing: what was started before is still there.
+    shell_at: u64,
+    /// The entry of an answered dialog of an old version, which only the tool's end tells.
+    freed: Option<usize>,
     conversation: usize,
     conversations: usize,
     file: Option<File>,
@@ -86,6 +113,26 @@ enum Life {
     Suspended {
         at: u64,
     },
+    /// `claude -p`, until then.
+    Printing {
+        until: u64,
+    },
+    /// Goes over into another process; no key is taken meanwhile.
+    Moving,
+}
+
+/// A session that goes on in the background while its pane shows the list of all.
+#[derive(Clone, Debug)]
+struct Parked {
+    /// The pane's own process, and what its hooks name.
+    host: usize,
+    conversation: usize,
+    prompt: Option<usize>,
+    /// The worker that stands by for the next one, and what its hooks name.
+    spare: usize,
+    spare_conversation: usize,
+    /// The session is on the pane's screen again.
+    attached: bool,
 }
 
 /// What is shown when nothing runs.
@@ -143,6 +190,10 @@ enum Phase {
     Bang,
     Clearing,
     Ending,
+    /// Waits for a subagent in the foreground.
+    Inner,
+    /// Waits for a Claude that a tool runs.
+    Nested,
 }
 
 #[derive(Debug)]
@@ -152,6 +203,8 @@ struct Agent {
     tools: VecDeque<Tool>,
     tool: Option<(Tool, ToolCall)>,
     mate: bool,
+    /// The main lane's call that waits for it.
+    inner: Option<ToolCall>,
 }
 
 #[derive(Debug)]
@@ -179,6 +232,8 @@ enum Tick {
     Bored(u32),
     Tell,
     Esc(usize),
+    Printed,
+    Dispatched,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,28 +250,51 @@ enum Next {
 }
 
 impl Claude {
-    /// An empty pane.
+    /// The pane's shell takes nothing before.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn free_from(mut self, at: u64) -> Self {
+        self.shell_at = at;
+        self
+    }
+
+    /// An empty pane, or nothing yet of a session in the background, from `now` on.
+    #[must_use]
+    pub fn new(cast: usize, pane: Option<usize>, now: u64) -> Self {
         Self {
-            now: BEGIN,
+            now,
             chance: Chance::new(0),
             ticks: BinaryHeap::new(),
             sequence: 0,
             signals: Vec::new(),
             entries: vec![Entry {
                 want: Want::None,
-                from: 0,
-                due: Due::At(0),
+                from: if now == BEGIN { 0 } else { now },
+                due: if now == BEGIN { Due::At(0) } else { Due::Never },
                 push: Push::Silent,
                 why: "nothing runs",
+                cast,
             }],
             truth: Want::None,
             slowness: 1,
-            processes: 0,
+            cast,
+            pane,
+            births: Vec::new(),
+            process: 0,
             life: Life::Dead,
-            conversation: 0,
-            conversations: 0,
+            old: false,
+            kind: AgentKind::Interactive,
+            job: None,
+            parked: None,
+            left: None,
+            left_at: 0,
+            dispatched: None,
+            prompt: None,
+            prompts: cast * 1000,
+            unheard: false,
+            shell_at: 0,
+            freed: None,
+            conversation: cast * 1000,
+            conversations: cast * 1000,
             file: None,
             written_at: 0,
             flush_at: 0,
@@ -231,23 +309,21 @@ impl Claude {
             between: false,
             closing: None,
             agents: Vec::new(),
-            born: 0,
+            born: u32::try_from(cast).unwrap_or(0) * 1000,
             mates: 0,
             notices: 0,
             shells: 0,
             wakes: 0,
             menu: false,
             dialogs: VecDeque::new(),
-            tools: 0,
+            tools: u64::try_from(cast).unwrap_or(0) * 1000,
             copies: None,
             card: None,
         }
     }
 
-    /// Time passes until `step.wait` is over, then the act is done.
+    /// The act of this step is done now; its wait has passed.
     pub fn take(&mut self, step: &Step) {
-        let at = self.now + step.wait;
-        self.run_to(at);
         self.chance = Chance::new(step.seed);
         self.slowness = if self.chance.percent(4) { 4 } else { 1 };
         self.act(&step.act);
@@ -259,15 +335,73 @@ impl Claude {
         self.run_to(until);
     }
 
-    /// All that was emitted, by time at the source, and the truth beside it.
+    /// All that was emitted, the processes that were, and the truth about the row it has now.
     #[must_use]
-    pub fn finish(self) -> (Vec<Option<Signal>>, Vec<Entry>, u64) {
-        let signals = self.signals;
-        let signals = signals
-            .into_iter()
-            .map(|(signal, cancelled)| (!cancelled).then_some(signal))
-            .collect();
-        (signals, self.entries, self.now)
+    pub fn finish(self) -> (Vec<Option<Signal>>, Vec<Birth>, Vec<Entry>) {
+        let signals = self.signals.into_iter();
+        let signals = signals.map(|(signal, cancelled)| (!cancelled).then_some(signal));
+        (signals.collect(), self.births, self.entries)
+    }
+
+    /// The pane's process has left; the session goes on as a job in a row of its own. What was right in the
+    /// pane's row until now, and when the pane's shell takes a command again.
+    pub fn leaves_its_pane(&mut self) -> Option<(Vec<Entry>, u64)> {
+        let died = self.left.take()?;
+        let now = self.now;
+        self.pane = None;
+        self.parked = None;
+        let none = |from, due, why| Entry {
+            want: Want::None,
+            from,
+            due,
+            push: Push::Silent,
+            why,
+            cast: self.cast,
+        };
+        let due = || Due::After {
+            all: vec![died],
+            ms: 1000,
+        };
+        let mut entries = std::mem::take(&mut self.entries);
+        self.entries
+            .push(none(0, Due::At(0), "its row is the pane's"));
+        // What was just changing may be seen to change in the new row.
+        let recent = entries.partition_point(|entry| entry.from + 1000 <= now);
+        for entry in &entries[recent.saturating_sub(1)..] {
+            self.entries.push(Entry {
+                from: now.max(entry.from),
+                due: Due::Never,
+                push: Push::Perhaps,
+                ..entry.clone()
+            });
+        }
+        let settles = if recent == entries.len() { 1000 } else { 2500 };
+        self.entries.push(Entry {
+            want: self.right(),
+            from: now,
+            due: Due::After {
+                all: vec![died],
+                ms: settles,
+            },
+            push: Push::Perhaps,
+            why: "R08 the job lives on without a pane",
+            cast: self.cast,
+        });
+        entries.push(none(now, due(), "R08 the pane's Claude has left"));
+        self.truth = self.right();
+        Some((entries, self.shell_at))
+    }
+
+    /// The process of a session that was dispatched to the background.
+    #[must_use]
+    pub fn process(&self) -> usize {
+        self.process
+    }
+
+    /// Our hooks are not called any more.
+    #[must_use]
+    pub fn is_unheard(&self) -> bool {
+        self.unheard
     }
 
     /// In the middle of something that ends within a moment; a history does not end here.
@@ -278,6 +412,7 @@ impl Claude {
             .as_ref()
             .is_some_and(|main| matches!(main.phase, Phase::Ending | Phase::Clearing));
         let moves = ending || self.between || self.notices > 0 || self.now <= self.written_at;
+        let moves = moves || matches!(self.life, Life::Moving | Life::Printing { .. });
         moves && !self.is_suspended() && !self.is_dead()
     }
 
@@ -289,10 +424,41 @@ impl Claude {
         self.life == Life::Dead
     }
 
-    /// Stands before its first prompt.
+    /// Takes no key: stands before its first prompt, or is on its way into the background.
     #[must_use]
     pub fn is_starting(&self) -> bool {
-        matches!(self.life, Life::Starting { .. })
+        matches!(self.life, Life::Starting { .. } | Life::Moving)
+    }
+
+    /// `claude -p` runs.
+    #[must_use]
+    pub fn is_printing(&self) -> bool {
+        matches!(self.life, Life::Printing { .. })
+    }
+
+    /// A version without a status.
+    #[must_use]
+    pub fn is_old(&self) -> bool {
+        self.old
+    }
+
+    /// Goes on in the background; whether it is on the pane's screen.
+    #[must_use]
+    pub fn parked(&self) -> Option<bool> {
+        self.parked.as_ref().map(|parked| parked.attached)
+    }
+
+    /// Left on an empty prompt would send it into the background now.
+    #[must_use]
+    pub fn can_park(&self) -> bool {
+        let streams = self.main.as_ref().is_some_and(|main| {
+            main.phase == Phase::Streaming && main.vetoed == 0 && !main.compacted && main.told
+        });
+        let alone = self.agents.is_empty() && self.notices == 0 && self.queue.is_empty();
+        let alone = alone && self.shells + self.wakes == 0 && self.mates == 0 && !self.between;
+        let free = alone && !self.menu && self.dialogs.is_empty() && self.now > self.written_at;
+        let here = self.parked.is_none() && self.pane.is_some() && !self.old;
+        free && here && self.life == Life::Running && (streams || self.main.is_none())
     }
 
     /// The dialog of the start is drawn.
@@ -357,22 +523,53 @@ impl Claude {
     }
 
     fn lane_hook(&mut self, at: u64, lane: Option<Arc<str>>, kind: HookKind) -> Id {
-        let (process, conversation) = (self.processes - 1, self.conversation);
-        self.emit(
+        // A start knows no turn yet; every other hook, of a subagent too, carries the newest turn's id (measured).
+        let prompt = match &kind {
+            HookKind::SessionStart { source } if *source != StartSource::Compact => None,
+            HookKind::SessionStart { .. }
+            | HookKind::SessionEnd { .. }
+            | HookKind::Prompt { .. }
+            | HookKind::ToolStarted { .. }
+            | HookKind::ToolEnded { .. }
+            | HookKind::ToolFailed { .. }
+            | HookKind::PermissionRequested { .. }
+            | HookKind::Notified { .. }
+            | HookKind::FormAsked { .. }
+            | HookKind::FormAnswered
+            | HookKind::Stopped { .. }
+            | HookKind::StopFailed { .. }
+            | HookKind::SubagentStarted { .. }
+            | HookKind::SubagentStopped { .. }
+            | HookKind::CompactStarted { .. }
+            | HookKind::CompactEnded
+            | HookKind::CwdChanged { .. }
+            | HookKind::Unknown { .. } => self.prompt,
+        };
+        let (process, conversation) = (self.process, self.conversation);
+        let id = self.emit(
             at,
             What::Hook {
                 process,
                 lane,
                 conversation,
+                prompt,
                 kind,
             },
-        )
+        );
+        self.signals[id].1 = self.unheard;
+        id
+    }
+
+    /// A turn of its own begins, with an id of its own.
+    fn new_prompt(&mut self) {
+        self.prompts += 1;
+        self.prompt = (!self.old).then_some(self.prompts);
     }
 
     /// A line that Claude writes now; the file gets it with the next batch, 60 to 200 ms later.
     fn line(&mut self, at: u64, kind: TranscriptKind) -> Id {
         if self.flush_at < at {
-            self.flush_at = at + self.span(60, 200);
+            self.flush_at = at + self.span(60, 220);
         }
         let visible = self.flush_at;
         self.emit(
@@ -402,13 +599,9 @@ impl Claude {
             self.waits_in_spell = false;
         }
         let file = File {
-            conversation: self.conversation,
             status: Some(status),
             waiting_for,
-            since: at,
-            kind: AgentKind::Interactive,
-            parked: None,
-            job: None,
+            ..self.blank(at)
         };
         let id = self.put(at, file);
         if begins {
@@ -420,24 +613,32 @@ impl Claude {
     /// The same status, another detail.
     fn rewrite(&mut self, at: u64) -> Id {
         let at = at.max(self.written_at + 2);
-        let mut file = self.file.clone().unwrap_or(File {
+        let mut file = self.file.clone().unwrap_or(self.blank(at));
+        file.conversation = self.conversation;
+        self.put(at, file)
+    }
+
+    fn blank(&self, since: u64) -> File {
+        File {
             conversation: self.conversation,
             status: None,
             waiting_for: None,
-            since: at,
-            kind: AgentKind::Interactive,
+            since,
+            kind: self.kind,
             parked: None,
-            job: None,
-        });
-        file.conversation = self.conversation;
-        self.put(at, file)
+            job: self.job,
+        }
     }
 
     fn put(&mut self, at: u64, file: File) -> Id {
         self.written_at = at;
         self.file = Some(file.clone());
-        let process = self.processes - 1;
-        self.emit(at, What::Wrote { process, file })
+        let process = self.process;
+        // An old version's file says nothing, if there is one.
+        let never = self.old && file.status.is_some();
+        let id = self.emit(at, What::Wrote { process, file });
+        self.signals[id].1 = never;
+        id
     }
 
     fn status(&self) -> Option<FileStatus> {
@@ -510,7 +711,8 @@ impl Claude {
                     Want::None
                 };
             }
-            Life::Running | Life::Suspended { .. } => {}
+            Life::Printing { .. } => return Want::Busy,
+            Life::Running | Life::Suspended { .. } | Life::Moving => {}
         }
         if let Some(asked) = self.dialogs.front() {
             let kind = match asked.kind {
@@ -544,6 +746,7 @@ impl Claude {
             due,
             push,
             why,
+            cast: self.cast,
         });
     }
 
@@ -590,13 +793,13 @@ impl Claude {
             Tick::Notice { mate } => self.agent_reports(mate),
             Tick::Queue => self.queue_starts(),
             Tick::ShellEnds(process) => {
-                if process == self.processes && self.shells > 0 {
+                if process == self.process && self.shells > 0 {
                     self.shells -= 1;
                     self.notice();
                 }
             }
             Tick::Wakes(process) => {
-                if process == self.processes && self.wakes > 0 {
+                if process == self.process && self.wakes > 0 {
                     self.wakes -= 1;
                     self.wake();
                 }
@@ -604,8 +807,18 @@ impl Claude {
             Tick::Tell => self.notice(),
             Tick::Bored(epoch) => self.is_bored(epoch),
             Tick::Nag(touched) => self.nag(touched),
+            Tick::Printed => {
+                self.life = Life::Dead;
+                self.ticks.clear();
+                self.truth = Want::None;
+            }
+            Tick::Dispatched => {
+                if let Some(turn) = self.dispatched.take() {
+                    self.prompt(&turn);
+                }
+            }
             Tick::Esc(process) => {
-                if process == self.processes {
+                if process == self.process {
                     self.act(&Act::Esc);
                 }
             }
@@ -615,13 +828,20 @@ impl Claude {
     // ---- the person --------------------------------------------------------------------------------
 
     fn act(&mut self, act: &Act) {
-        if let Act::Start { how, same_pid: _ } = act
-            && self.is_dead()
-        {
-            self.start(*how);
+        if self.is_dead() {
+            self.act_at_shell(act);
             return;
         }
-        if *act == Act::Kill && !self.is_dead() {
+        let nests = self.main.as_ref().is_some_and(|main| main.phase == Phase::Nested);
+        if nests || self.life == Life::Moving {
+            // What a key, or a death, does to two processes at once was never measured.
+            return;
+        }
+        if self.parked.is_some() {
+            self.act_parked(act);
+            return;
+        }
+        if *act == Act::Kill {
             self.die(false, None);
             return;
         }
@@ -630,7 +850,7 @@ impl Claude {
             return;
         }
         match self.life {
-            Life::Dead | Life::Suspended { .. } => return,
+            Life::Dead | Life::Suspended { .. } | Life::Printing { .. } | Life::Moving => return,
             Life::Starting { untrusted } => {
                 if untrusted && *act == Act::Yes {
                     self.trusted();
@@ -671,7 +891,7 @@ impl Claude {
                 let free = self.dialogs.is_empty() && !self.menu && self.agents.is_empty();
                 let free = free && self.now > self.written_at && !self.between;
                 if free && !self.is_clearing() {
-                    let (process, now) = (self.processes - 1, self.now);
+                    let (process, now) = (self.process, self.now);
                     self.life = Life::Suspended { at: now };
                     self.emit(
                         now,
@@ -689,7 +909,107 @@ impl Claude {
             }
             Act::Terminate => self.die(true, Some("other")),
             Act::Look => self.look(),
-            Act::Start { .. } | Act::Nothing | Act::Kill | Act::Resume => {}
+            Act::Park => {
+                if self.can_park() {
+                    self.park();
+                }
+            }
+            Act::HooksVanish => self.unheard = true,
+            Act::Return => self.returns(),
+            Act::StopJob => {
+                if self.pane.is_none() && self.now > self.left_at + 500 {
+                    self.die(true, Some("other"));
+                }
+            }
+            Act::Start { .. }
+            | Act::Print(_)
+            | Act::Dispatch(_)
+            | Act::Subcommand { .. }
+            | Act::Attach
+            | Act::Nothing
+            | Act::Kill
+            | Act::Resume => {}
+        }
+    }
+
+    /// What is typed into the shell of a pane where no Claude runs.
+    fn act_at_shell(&mut self, act: &Act) {
+        if self.now < self.shell_at {
+            return;
+        }
+        match act {
+            Act::Start { how, same_pid } => self.start(*how, *same_pid),
+            Act::Print(turn) => self.print(turn),
+            Act::Subcommand { ms } => self.subcommand(*ms),
+            // Only the program that hands it over lives in the pane (s31).
+            Act::Dispatch(_) => self.subcommand(480),
+            Act::Prompt(_)
+            | Act::Bang { .. }
+            | Act::Compact { .. }
+            | Act::Clear
+            | Act::PickConversation
+            | Act::OpenMenu
+            | Act::UnknownCommand
+            | Act::Esc
+            | Act::Yes
+            | Act::NoWithWords
+            | Act::StrayKey
+            | Act::Suspend
+            | Act::Resume
+            | Act::Exit
+            | Act::Terminate
+            | Act::Kill
+            | Act::Look
+            | Act::Park
+            | Act::Attach
+            | Act::StopJob
+            | Act::HooksVanish
+            | Act::Return
+            | Act::Nothing => {}
+        }
+    }
+
+    /// The session goes on in the background: its keys come through the list, other ones go to the list.
+    fn act_parked(&mut self, act: &Act) {
+        let attached = self.parked.as_ref().is_some_and(|parked| parked.attached);
+        match act {
+            Act::Exit | Act::Terminate => self.leave(true),
+            Act::Kill => self.leave(false),
+            Act::Attach => {
+                if let Some(parked) = &mut self.parked
+                    && !parked.attached
+                {
+                    parked.attached = true;
+                    self.returns();
+                }
+            }
+            Act::Look => self.look(),
+            Act::Prompt(turn) if attached && self.at_prompt() => self.prompt(turn),
+            Act::Esc if attached && !self.dialogs.is_empty() => self.esc(),
+            Act::Yes if attached => self.answer(false),
+            Act::NoWithWords if attached => self.answer(true),
+            Act::Prompt(_)
+            | Act::Esc
+            | Act::Yes
+            | Act::NoWithWords
+            | Act::Start { .. }
+            | Act::Print(_)
+            | Act::Dispatch(_)
+            | Act::Subcommand { .. }
+            | Act::Bang { .. }
+            | Act::Compact { .. }
+            | Act::Clear
+            | Act::PickConversation
+            | Act::OpenMenu
+            | Act::UnknownCommand
+            | Act::StrayKey
+            | Act::Suspend
+            | Act::Resume
+            | Act::Park
+            | Act::StopJob
+            | Act::HooksVanish
+            | Act::Return
+            | Act::Nothing => {}
         }
     }
 
@@ -697,9 +1017,9 @@ impl Claude {
     fn look(&mut self) {
         let now = self.now;
         let since = self.entries.last().map_or(0, |entry| entry.from);
-        if self.rests_in_review() && now >= since + 2000 {
+        if let (true, Some(pane)) = (self.rests_in_review() && now >= since + 2000, self.pane) {
             self.rest = Rest::Idle;
-            let look = self.emit(now, What::Looked);
+            let look = self.emit(now, What::Looked { pane });
             let due = Due::After {
                 all: vec![look],
                 ms: 300,
@@ -711,6 +1031,15 @@ impl Claude {
     /// The prompt takes what is typed and nothing runs.
     fn at_prompt(&self) -> bool {
         !self.works() && !self.menu && self.dialogs.is_empty() && self.now > self.written_at
+    }
+
+    /// Somebody who was away from a session at rest is told what happened (s29).
+    fn returns(&mut self) {
+        let now = self.now;
+        let since = self.entries.last().map_or(now, |entry| entry.from);
+        if now > since + 10_000 && self.at_prompt() {
+            self.inner_stop(now + 236);
+        }
     }
 
     /// A command of the person's runs; what the background has to say waits.
@@ -729,20 +1058,72 @@ impl Claude {
             .is_some_and(|main| main.phase == Phase::Clearing)
     }
 
-    fn start(&mut self, how: Start) {
-        self.processes += 1;
-        let process = self.processes - 1;
-        self.copies = (how == Start::Fork && self.conversations > 0).then_some(self.conversation);
-        if how != Start::Continue || self.conversations == 0 {
-            self.conversation = self.conversations;
-            self.conversations += 1;
+    /// A process comes into being.
+    fn bear(&mut self, birth: Birth) -> usize {
+        self.births.push(birth);
+        self.births.len() - 1
+    }
+
+    fn new_conversation(&mut self) -> usize {
+        self.conversations += 1;
+        self.conversations - 1
+    }
+
+    fn has_conversed(&self) -> bool {
+        self.conversations > self.cast * 1000
+    }
+
+    fn start(&mut self, how: Start, same_pid: bool) {
+        self.old = matches!(how, Start::Old { .. });
+        self.process = self.bear(Birth {
+            same_pid,
+            pane: self.pane,
+            parent: None,
+            role: Role::Session,
+            old: self.old,
+        });
+        let process = self.process;
+        self.copies = (how == Start::Fork && self.has_conversed()).then_some(self.conversation);
+        if how != Start::Continue || !self.has_conversed() {
+            self.conversation = self.new_conversation();
         }
         self.file = None;
         self.written_at = 0;
         self.flush_at = 0;
         self.rest = Rest::Idle;
+        self.kind = AgentKind::Interactive;
+        self.job = None;
+        self.prompt = None;
+        self.unheard = false;
+        self.freed = None;
         let found = self.now + self.span(5, 150);
         self.emit(found, What::Found { process });
+        if let Start::Old { file } = how {
+            self.life = Life::Starting { untrusted: false };
+            let hook_at = found + self.span(250, 1800);
+            if file {
+                let at = hook_at - self.chance.between(2, 200);
+                self.rewrite(at);
+            }
+            let source = StartSource::Startup;
+            let hook = self.hook(hook_at, HookKind::SessionStart { source });
+            // A file without a status may still get one (P01), so it takes longer to tell that it won't.
+            let due = Due::After {
+                all: vec![hook],
+                ms: if file { 2700 } else { 320 },
+            };
+            self.say(Want::Idle, hook_at, due, Push::Silent, "a start without a status");
+            if !file {
+                // Three helpers warm up (s41).
+                for _ in 0..3 {
+                    let at = hook_at + self.chance.between(900, 1300);
+                    self.inner_stop(at);
+                }
+            }
+            // Until then nothing can be known of a file that may still get a status.
+            self.tick(hook_at + if file { 2700 } else { 0 }, Tick::Running);
+            return;
+        }
         let key = self.now + self.delay(230, 360, 900);
         self.emit(key, What::KeyFile { process });
         if how == Start::Untrusted {
@@ -769,7 +1150,7 @@ impl Claude {
     }
 
     fn trusted(&mut self) {
-        let process = self.processes - 1;
+        let process = self.process;
         let now = self.now;
         self.life = Life::Starting { untrusted: false };
         if let Some(last) = self.entries.last_mut()
@@ -800,8 +1181,7 @@ impl Claude {
     fn begins(&mut self, file_at: u64, how: Start) {
         if how == Start::Continue {
             let real = self.conversation;
-            self.conversation = self.conversations;
-            self.conversations += 1;
+            self.conversation = self.new_conversation();
             self.rewrite(file_at);
             self.conversation = real;
             let real_at = file_at + self.span(60, 90);
@@ -812,7 +1192,7 @@ impl Claude {
         let source = match how {
             Start::Continue => StartSource::Resume,
             Start::Fork => StartSource::Fork,
-            Start::Plain | Start::Untrusted => StartSource::Startup,
+            Start::Plain | Start::Untrusted | Start::Old { .. } => StartSource::Startup,
         };
         let hook_at = file_at + self.span(0, 130);
         self.hook(hook_at, HookKind::SessionStart { source });
@@ -833,10 +1213,10 @@ impl Claude {
     }
 
     fn die(&mut self, cleanly: bool, reason: Option<&str>) {
-        let (process, now) = (self.processes - 1, self.now);
+        let (process, now) = (self.process, self.now);
         // What had not happened yet never does; a hook process that runs already is not touched.
         for (signal, cancelled) in &mut self.signals {
-            let looked = signal.what == What::Looked;
+            let looked = matches!(signal.what, What::Looked { .. });
             if signal.at > now && !looked {
                 *cancelled = true;
             }
@@ -849,15 +1229,18 @@ impl Claude {
             last.from = now;
             last.due = Due::Never;
         }
+        let prints = matches!(self.life, Life::Printing { .. });
         while self.entries.last().is_some_and(|entry| {
-            entry.from > now && !matches!(entry.want, Want::None) && self.entries.len() > 1
+            let ends = entry.want == Want::None && !prints;
+            entry.from > now && !ends && self.entries.len() > 1
         }) {
             self.entries.pop();
         }
         let mut died = now + self.span(1, 6);
         if cleanly {
             let removed = now + self.delay(20, 30, 45);
-            if self.file.is_some() {
+            let written = self.file.as_ref();
+            if written.is_some_and(|file| !self.old || file.status.is_none()) {
                 self.emit(removed, What::Removed { process });
             }
             died = removed + self.span(15, 60);
@@ -869,6 +1252,7 @@ impl Claude {
                 self.hook(at, HookKind::SessionEnd { reason });
             }
         }
+        self.shell_at = died + 10;
         let died = self.emit(died, What::Died { process });
         self.life = Life::Dead;
         self.ticks.clear();
@@ -893,10 +1277,10 @@ impl Claude {
     }
 
     fn goes_on(&mut self, stopped: u64) {
-        let (process, now) = (self.processes - 1, self.now);
+        let (process, now) = (self.process, self.now);
         let put_off = now - stopped;
         for (signal, _) in &mut self.signals {
-            if signal.at > stopped && !matches!(signal.what, What::Stopped { .. } | What::Looked) {
+            if signal.at > stopped && !matches!(signal.what, What::Stopped { .. } | What::Looked { .. }) {
                 signal.at += put_off;
                 if let What::Wrote { file, .. } = &mut signal.what
                     && file.since > stopped
@@ -959,7 +1343,8 @@ impl Claude {
             text,
             task_notification: false,
         };
-        self.hook(asked, kind);
+        self.new_prompt();
+        let hook = self.hook(asked, kind);
         if turn.blocked {
             let began = self.write(busy, FileStatus::Busy, None);
             let at = busy.max(asked) + self.span(25, 40);
@@ -998,10 +1383,11 @@ impl Claude {
             main.takes_esc = busy.max(asked) + 20;
         }
         let write = self.write(busy, FileStatus::Busy, None);
+        let decides = if self.old { hook } else { write };
         self.judge(
             now,
             Due::After {
-                all: vec![write],
+                all: vec![decides],
                 ms: 300,
             },
             Push::Silent,
@@ -1034,7 +1420,7 @@ impl Claude {
                 | What::Quiet { .. }
                 | What::Stopped { .. }
                 | What::Died { .. }
-                | What::Looked => None,
+                | What::Looked { .. } => None,
             })
             .collect();
         for (written, kind) in old {
@@ -1072,7 +1458,9 @@ impl Claude {
             | Phase::Compaction
             | Phase::Bang
             | Phase::Clearing
-            | Phase::Ending => false,
+            | Phase::Ending
+            | Phase::Inner
+            | Phase::Nested => false,
         });
         if !takes || turn.blocked || !self.agents.is_empty() || self.notices > 0 {
             return;
@@ -1159,6 +1547,30 @@ impl Claude {
             }
             Piece::Agent { think, tools } => self.agent_starts(think, tools, false),
             Piece::Teammate { think, tools } => self.agent_starts(think, tools, true),
+            Piece::Inner { tools } => self.inner_starts(tools),
+            Piece::Nested(turn) => {
+                main.phase = Phase::Nested;
+                let call = self.call("Bash");
+                self.tool_starts(None, &call);
+                if let Some(main) = &mut self.main {
+                    let tool = Tool {
+                        ms: 0,
+                        dialog: None,
+                        fails: false,
+                    };
+                    main.tool = Some((tool, call));
+                }
+                let child = self.bear(Birth {
+                    same_pid: false,
+                    pane: self.pane,
+                    parent: Some(self.process),
+                    role: Role::Nothing,
+                    old: false,
+                });
+                let (_, _, died) = self.prints(child, self.now + 60, &turn);
+                let after = died - self.now + self.span(20, 60);
+                self.next(after, Next::ToolEnds);
+            }
             Piece::Shell { ms } => {
                 main.phase = Phase::Tool;
                 let call = self.call("Bash");
@@ -1166,7 +1578,7 @@ impl Claude {
                 let ended = self.now + self.span(100, 160);
                 self.tool_ended(ended, &call);
                 self.shells += 1;
-                let process = self.processes;
+                let process = self.process;
                 self.tick(ended + ms, Tick::ShellEnds(process));
                 let after = ended - self.now + self.span(80, 160);
                 self.next(after, Next::Piece);
@@ -1186,7 +1598,7 @@ impl Claude {
                 let ended = self.now + self.span(100, 170);
                 self.tool_ended(ended, &call);
                 self.wakes += 1;
-                let process = self.processes;
+                let process = self.process;
                 self.tick(ended + ms, Tick::Wakes(process));
                 let after = ended - self.now + self.span(80, 160);
                 self.next(after, Next::Piece);
@@ -1215,6 +1627,8 @@ impl Claude {
                 Piece::Agent { .. } | Piece::Teammate { .. } => Some("Agent"),
                 Piece::Think { .. }
                 | Piece::Shell { .. }
+                | Piece::Inner { .. }
+                | Piece::Nested(_)
                 | Piece::Compaction { .. }
                 | Piece::Wakeup { .. } => None,
             })
@@ -1267,7 +1681,16 @@ impl Claude {
         let tool = call.clone();
         let hook = self.hook(at, HookKind::ToolEnded { tool });
         self.card_moves(None, hook);
+        self.freed_by(hook);
         self.tool_result(at, call);
+    }
+
+    /// Without a status nothing but the tool's end tells that its dialog was answered (Q14).
+    fn freed_by(&mut self, hook: Id) {
+        if let Some(entry) = self.freed.take() {
+            let all = vec![hook];
+            self.entries[entry].due = Due::After { all, ms: 300 };
+        }
     }
 
     fn tool_result(&mut self, at: u64, call: &ToolCall) -> Option<Id> {
@@ -1342,7 +1765,9 @@ impl Claude {
             if kind == Dialog::Auto {
                 all.extend(self.last_tool_started());
             }
-            let _named_by = hook;
+            if let (true, Some(hook)) = (self.old, hook) {
+                all = vec![hook];
+            }
             let due = Due::After { all, ms: 400 };
             self.judge(now, due, Push::Yes, "Q01 to Q08 a dialog");
         }
@@ -1408,7 +1833,11 @@ impl Claude {
             Push::Silent
         };
         let told = file.is_some();
+        let due = if self.old { Due::Never } else { due };
         self.judge(now, due, push, "Q02 it was answered");
+        if self.old && !no_with_words && !next_asks {
+            self.freed = Some(self.entries.len() - 1);
+        }
         if next_asks && !told {
             // Of two answers in a row without a result between them nothing tells.
             let unclear = self.card.take().is_some();
@@ -1477,13 +1906,14 @@ impl Claude {
         };
         if tool.fails {
             let failed = call.clone();
-            self.hook(
+            let hook = self.hook(
                 now,
                 HookKind::ToolFailed {
                     tool: failed,
                     interrupted: false,
                 },
             );
+            self.freed_by(hook);
             self.tool_result(now, &call);
         } else {
             self.tool_ended(now, &call);
@@ -1542,8 +1972,8 @@ impl Claude {
                 };
                 let wakes_at = BOOT_WALL_MS + i64::try_from(at).unwrap_or(i64::MAX) + 60_000;
                 let kind = HookKind::Stopped {
-                    last_message,
-                    background: Some(background),
+                    last_message: last_message.filter(|_| !self.old),
+                    background: (!self.old).then_some(background),
                     wakes_at_ms: wakes.then_some(wakes_at),
                     has_crons: wakes || self.wakes > 0,
                     stop_hook_active: again,
@@ -1599,7 +2029,7 @@ impl Claude {
                 (Some(error), lag)
             }
         };
-        if error.is_none() {
+        if error.is_none() && !self.old {
             let line = TranscriptKind::TurnEnded { last_message: None };
             if self.queue.is_empty() {
                 self.line(now + lag, line);
@@ -1657,6 +2087,15 @@ impl Claude {
             Rest::Review { typed: false, .. } => Push::Perhaps,
             Rest::Review { .. } | Rest::Idle => Push::Yes,
         };
+        if self.old {
+            let from = self.signals[stop].0.at;
+            let due = Due::After {
+                all: vec![stop],
+                ms: 300,
+            };
+            self.judge(from, due, push, "the turn ended, without a status");
+            return;
+        }
         let from = self.signals[file].0.at;
         let due = Due::End {
             hook: stop,
@@ -1747,6 +2186,10 @@ impl Claude {
             self.line(now, prompted(!typed && !mate));
         }
         self.begin(turn, typed);
+        if !mate {
+            // A teammate's message goes on under the id of the turn before (s38).
+            self.new_prompt();
+        }
         if let Some(main) = &mut self.main {
             main.told = !typed;
         }
@@ -1782,6 +2225,7 @@ impl Claude {
         }
         let now = self.now;
         self.begin(notice_turn(), true);
+        self.new_prompt();
         if let Some(main) = &mut self.main {
             main.phase = Phase::Bang;
         }
@@ -1810,6 +2254,7 @@ impl Claude {
         }
         let now = self.now;
         self.begin(notice_turn(), true);
+        self.new_prompt();
         if let Some(main) = &mut self.main {
             main.phase = Phase::Compaction;
         }
@@ -1828,8 +2273,7 @@ impl Claude {
 
     fn compacted(&mut self) {
         let now = self.now;
-        let (id, kind) = (Arc::from("a-compaction"), Arc::from(""));
-        self.hook(now, HookKind::SubagentStopped { id, kind });
+        self.inner_stop(now);
         let source = StartSource::Compact;
         let began = now + self.span(50, 85);
         self.hook(began, HookKind::SessionStart { source });
@@ -1852,6 +2296,18 @@ impl Claude {
         }
     }
 
+    /// A helper of Claude's own ends; it has no type and says nothing about the turn (B03).
+    fn inner_stop(&mut self, at: u64) {
+        self.born += 1;
+        let id: Arc<str> = Arc::from(format!("a{:016x}", self.born));
+        let kind = Arc::from("");
+        self.lane_hook(
+            at,
+            Some(id.clone()),
+            HookKind::SubagentStopped { id, kind },
+        );
+    }
+
     /// A compaction is over: what was before is so again.
     fn restored(&mut self, idle_at: u64, why: &'static str) {
         let Some(main) = self.main.take() else {
@@ -1871,6 +2327,7 @@ impl Claude {
                 },
                 push: Push::Perhaps,
                 why,
+                cast: self.cast,
             });
         }
     }
@@ -1882,11 +2339,11 @@ impl Claude {
         let now = self.now;
         let ended = now + self.delay(30, 42, 80);
         let reason = Arc::from("clear");
+        self.new_prompt();
         self.hook(ended, HookKind::SessionEnd { reason });
         let busy = ended + self.span(1, 50) - 15;
         self.write(busy, FileStatus::Busy, None);
-        self.conversation = self.conversations;
-        self.conversations += 1;
+        self.conversation = self.new_conversation();
         self.flush_at = 0;
         let named = busy + self.span(100, 180);
         self.rewrite(named);
@@ -1900,6 +2357,15 @@ impl Claude {
         self.begin(notice_turn(), true);
         if let Some(main) = &mut self.main {
             main.phase = Phase::Clearing;
+        }
+        if self.old {
+            let due = Due::After {
+                all: vec![hook],
+                ms: 300,
+            };
+            self.say(Want::Idle, now, due, Push::Silent, "R02 /clear without a status");
+            self.next(idle - now, Next::Cleared);
+            return;
         }
         // SessionStart makes idle at once; the busy that the file said before it may be read after it.
         self.say(Want::Idle, now, Due::Never, Push::Silent, "R01 /clear");
@@ -1933,12 +2399,12 @@ impl Claude {
         let now = self.now;
         let ended = now + self.span(60, 90);
         let reason = Arc::from("resume");
+        self.new_prompt();
         self.hook(ended, HookKind::SessionEnd { reason });
-        self.conversation = if self.conversation > 0 {
+        self.conversation = if self.conversation > self.cast * 1000 {
             self.conversation - 1
         } else {
-            self.conversations += 1;
-            self.conversations - 1
+            self.new_conversation()
         };
         self.flush_at = 0;
         let started = ended + self.span(50, 80);
@@ -1973,7 +2439,9 @@ impl Claude {
             | Phase::Compaction
             | Phase::Bang
             | Phase::Clearing
-            | Phase::Ending => false,
+            | Phase::Ending
+            | Phase::Inner
+            | Phase::Nested => false,
         });
         // A turn that goes on to spawn helpers under an open menu was never recorded.
         let spawns = self.main.as_ref().is_some_and(|main| {
@@ -1993,7 +2461,7 @@ impl Claude {
         let now = self.now;
         if self.menu {
             if now <= self.written_at {
-                let (at, process) = (self.written_at + 20, self.processes);
+                let (at, process) = (self.written_at + 20, self.process);
                 self.tick(at, Tick::Esc(process));
                 return;
             }
@@ -2022,7 +2490,7 @@ impl Claude {
             return;
         }
         if now < main.takes_esc {
-            let (at, process) = (main.takes_esc, self.processes);
+            let (at, process) = (main.takes_esc, self.process);
             self.tick(at, Tick::Esc(process));
             return;
         }
@@ -2038,7 +2506,12 @@ impl Claude {
                 let at = now + self.delay(92, 115, 147);
                 self.restored(at, "C03 the compaction was cancelled");
             }
-            Phase::Asking | Phase::AutoCompaction | Phase::Clearing | Phase::Ending => {}
+            Phase::Asking
+            | Phase::AutoCompaction
+            | Phase::Clearing
+            | Phase::Ending
+            | Phase::Inner
+            | Phase::Nested => {}
         }
     }
 
@@ -2050,21 +2523,30 @@ impl Claude {
         };
         self.epoch += 1;
         let mut at = now + self.delay(92, 115, 143);
+        let mut told = Due::Never;
         if marker {
+            // Claude stamps these lines 15 to 60 ms before the file (measured); they can be read later.
+            let written = at - self.chance.between(15, 60);
             if let Some((_, call)) = &main.tool {
                 let call = call.clone();
-                self.tool_result(at + 20, &call);
+                self.tool_result(written, &call);
             }
             for call in &main.ready {
-                self.tool_result(at + 20, call);
+                self.tool_result(written, call);
             }
             if !in_tool && self.chance.percent(20) {
                 // 2.1.128 writes a stop reason on the part that had come.
-                self.line(at + 20, TranscriptKind::TurnEnded { last_message: None });
+                self.line(written, TranscriptKind::TurnEnded { last_message: None });
             }
-            self.marker(at + 20);
+            told = self.marker(written);
         }
         self.rest = Rest::Idle;
+        if self.old {
+            self.judge(now, told, Push::Silent, "Q14 only the marker tells");
+            // The prompt comes back when the turn has ended.
+            self.written_at = at;
+            return;
+        }
         if !self.queue.is_empty() {
             self.passes_to_queue(at);
             return;
@@ -2083,11 +2565,14 @@ impl Claude {
     }
 
     /// The interrupt line; where a prompt waits it comes after the queue was emptied (s14).
-    fn marker(&mut self, at: u64) {
+    fn marker(&mut self, at: u64) -> Due {
         if self.queue.is_empty() {
-            self.line(at, TranscriptKind::Interrupted);
+            let line = self.line(at, TranscriptKind::Interrupted);
+            let all = vec![line];
+            Due::After { all, ms: 800 }
         } else {
             self.closing = Some(TranscriptKind::Interrupted);
+            Due::Never
         }
     }
 
@@ -2100,12 +2585,19 @@ impl Claude {
         let ready = self.main.take().map_or(VecDeque::new(), |main| main.ready);
         self.epoch += 1;
         let at = now + self.delay(76, 115, 170);
-        let result = self.tool_result(at + 20, &asked.call);
+        let written = at - self.chance.between(15, 60);
+        let result = self.tool_result(written, &asked.call);
         for call in &ready {
-            self.tool_result(at + 20, call);
+            self.tool_result(written, call);
         }
-        self.marker(at + 20);
+        let told = self.marker(written);
         self.rest = Rest::Idle;
+        if self.old {
+            self.judge(now, told, Push::Silent, "Q14 only the marker tells");
+            // The prompt comes back when the turn has ended.
+            self.written_at = at;
+            return;
+        }
         if !self.queue.is_empty() {
             let idle = self.passes_to_queue(at);
             let due = idle.map_or(Due::Never, |idle| Due::After {
@@ -2180,6 +2672,7 @@ impl Claude {
             tools: tools.into(),
             tool: None,
             mate,
+            inner: None,
         });
         self.tick(started + think + 150, Tick::Agent(number));
         let beside = self.main.as_ref().is_some_and(|main| {
@@ -2195,6 +2688,35 @@ impl Claude {
         self.next(after, Next::Piece);
     }
 
+    /// Before 2.1.332 the turn waits for its subagent (s09a of the old versions).
+    fn inner_starts(&mut self, tools: Vec<Tool>) {
+        if let Some(main) = &mut self.main {
+            main.phase = Phase::Inner;
+        }
+        let call = self.call("Agent");
+        self.tool_starts(None, &call);
+        self.born += 1;
+        let number = self.born;
+        let id: Arc<str> = Arc::from(format!("a{number:016x}"));
+        let kind: Arc<str> = Arc::from("general-purpose");
+        let started = self.now + self.span(105, 120);
+        let starts = HookKind::SubagentStarted {
+            id: id.clone(),
+            kind,
+        };
+        self.lane_hook(started, Some(id.clone()), starts);
+        self.agents.push(Agent {
+            id,
+            number,
+            tools: tools.into(),
+            tool: None,
+            mate: false,
+            inner: Some(call),
+        });
+        let at = started + self.span(120, 190);
+        self.tick(at, Tick::Agent(number));
+    }
+
     fn agent_goes_on(&mut self, number: u32) {
         let now = self.now;
         let Some(agent) = self.agent(number) else {
@@ -2205,7 +2727,21 @@ impl Claude {
             let kind: Arc<str> = Arc::from(if mate { "mate" } else { "general-purpose" });
             let lane = Some(id.clone());
             self.lane_hook(now, lane, HookKind::SubagentStopped { id, kind });
+            let inner = self.agent(number).and_then(|agent| agent.inner.take());
             self.agents.retain(|agent| agent.number != number);
+            if let Some(call) = inner {
+                if let Some(main) = &mut self.main {
+                    let tool = Tool {
+                        ms: 0,
+                        dialog: None,
+                        fails: false,
+                    };
+                    main.tool = Some((tool, call));
+                }
+                let after = self.span(40, 110);
+                self.next(after, Next::ToolEnds);
+                return;
+            }
             self.notices += 1;
             let at = now + self.span(90, 170);
             self.tick(at, Tick::Notice { mate });
@@ -2288,6 +2824,7 @@ impl Claude {
             self.tick(at, Tick::Queue);
         } else {
             self.begin(notice_turn(), false);
+            self.new_prompt();
             self.task_notification(now + 5);
             self.line(now, TranscriptKind::Enqueued);
             self.line(now, TranscriptKind::Dequeued);
@@ -2313,6 +2850,7 @@ impl Claude {
             return;
         }
         self.begin(notice_turn(), false);
+        self.new_prompt();
         let busy = self.refresh(now + 20);
         let at = now + self.span(10, 40);
         self.task_notification(at);
@@ -2338,6 +2876,7 @@ impl Claude {
             return;
         }
         self.begin(notice_turn(), false);
+        self.new_prompt();
         let busy = self.refresh(now + 5);
         let at = now + self.span(15, 40);
         let text = Arc::from("wake up");
@@ -2364,10 +2903,390 @@ impl Claude {
     }
 }
 
-impl Default for Claude {
-    fn default() -> Self {
-        Self::new()
+/// A process that is no session of ours, or another's session: it is scheduled whole.
+impl Claude {
+    fn subcommand(&mut self, ms: u64) {
+        let process = self.bear(Birth {
+            same_pid: false,
+            pane: self.pane,
+            parent: None,
+            role: Role::Nothing,
+            old: false,
+        });
+        let found = self.now + self.span(5, 60);
+        self.emit(found, What::Found { process });
+        if self.chance.percent(50) {
+            // Some, such as `mcp list`, end like a session that never began (d2).
+            let conversation = self.new_conversation();
+            let reason = Arc::from("other");
+            let kind = HookKind::SessionEnd { reason };
+            let at = found + ms - ms.min(20);
+            self.hook_of(at, process, conversation, None, kind);
+        }
+        self.emit(found + ms, What::Died { process });
+        self.shell_at = found + ms + 10;
     }
+
+    /// `claude -p` in the shell of the pane (s17): nobody is asked, and its end is the end of the row.
+    fn print(&mut self, turn: &Turn) {
+        self.old = false;
+        self.unheard = false;
+        self.process = self.bear(Birth {
+            same_pid: false,
+            pane: self.pane,
+            parent: None,
+            role: Role::Session,
+            old: false,
+        });
+        let (process, now) = (self.process, self.now);
+        let (busy, removed, died) = self.prints(process, now, turn);
+        // The file says idle for some milliseconds before its only turn.
+        self.say(Want::Idle, now, Due::Never, Push::Silent, "D09 its start");
+        let due = Due::After {
+            all: vec![busy],
+            ms: 300,
+        };
+        self.say(Want::Busy, now, due, Push::Silent, "D09 headless");
+        let ended = self.signals.iter().rposition(|(signal, _)| signal.at == died);
+        let due = Due::After {
+            all: ended.into_iter().collect(),
+            ms: 1000,
+        };
+        // Its file is removed before it has ended.
+        self.say(Want::None, removed, due, Push::Silent, "D09 it ended");
+        self.life = Life::Printing { until: died };
+        self.tick(died + 1, Tick::Printed);
+    }
+
+    /// All that a headless run shows of itself: its busy write, when its file goes and when it has died.
+    fn prints(&mut self, process: usize, at: u64, turn: &Turn) -> (Id, u64, u64) {
+        let conversation = self.new_conversation();
+        self.prompts += 1;
+        let prompt = Some(self.prompts);
+        let hook = |kind, prompt| What::Hook {
+            process,
+            lane: None,
+            conversation,
+            prompt,
+            kind,
+        };
+        let file = |status, since| What::Wrote {
+            process,
+            file: File {
+                conversation,
+                status,
+                waiting_for: None,
+                since,
+                kind: AgentKind::Headless,
+                parked: None,
+                job: None,
+            },
+        };
+        let line = |written, kind| What::Line {
+            conversation,
+            written,
+            sidechain: false,
+            kind,
+        };
+        let found = at + self.span(5, 150);
+        self.emit(found, What::Found { process });
+        let key = at + self.delay(300, 380, 600);
+        self.emit(key, What::KeyFile { process });
+        let started = key + self.span(5, 30);
+        let source = StartSource::Startup;
+        self.emit(started, hook(HookKind::SessionStart { source }, None));
+        let mut written = started + self.span(2, 10);
+        self.emit(written, file(None, 0));
+        written += self.span(60, 70);
+        if self.chance.percent(75) {
+            self.emit(written, file(Some(FileStatus::Idle), written));
+            written += self.span(15, 31);
+        }
+        let busy = self.emit(written, file(Some(FileStatus::Busy), written));
+        let asked = written + self.span(4, 46);
+        let kind = HookKind::Prompt {
+            text: Arc::from("do it"),
+            task_notification: false,
+        };
+        self.emit(asked, hook(kind, prompt));
+        let mut now = asked + self.span(124, 136);
+        for kind in [TranscriptKind::Enqueued, TranscriptKind::Dequeued, prompted(false)] {
+            self.emit(now, line(now, kind));
+        }
+        for piece in &turn.pieces {
+            match piece {
+                Piece::Think { silent, text } => now += silent + text,
+                Piece::Tool(tool) => {
+                    let call = self.call("Bash");
+                    let starts = HookKind::ToolStarted { tool: call.clone() };
+                    self.emit(now, hook(starts, prompt));
+                    let starts = TranscriptKind::ToolStarted { tool: call.clone() };
+                    self.emit(now + 14, line(now, starts));
+                    if tool.dialog.is_some() {
+                        // The request fires, nobody is asked, and the tool may not run.
+                        now += self.span(90, 100);
+                        self.emit(now, hook(requested(&call), prompt));
+                        now += self.span(40, 60);
+                    } else {
+                        now += tool.ms;
+                        let ended = HookKind::ToolEnded { tool: call.clone() };
+                        self.emit(now, hook(ended, prompt));
+                    }
+                    if let Some(use_id) = call.use_id {
+                        self.emit(now + 60, line(now, TranscriptKind::ToolEnded { use_id }));
+                    }
+                    now += self.span(70, 120);
+                }
+                Piece::Agent { .. }
+                | Piece::Teammate { .. }
+                | Piece::Inner { .. }
+                | Piece::Nested(_)
+                | Piece::Shell { .. }
+                | Piece::Compaction { .. }
+                | Piece::Wakeup { .. } => {}
+            }
+        }
+        let removed = match turn.end {
+            End::Answer { .. } => {
+                let last_message: Option<Arc<str>> = Some(Arc::from("headless"));
+                let ended = TranscriptKind::TurnEnded {
+                    last_message: last_message.clone(),
+                };
+                self.emit(now, line(now, ended));
+                now += self.span(5, 12);
+                let background = Some(BackgroundTasks::default());
+                let kind = HookKind::Stopped {
+                    last_message,
+                    background,
+                    wakes_at_ms: None,
+                    has_crons: false,
+                    stop_hook_active: false,
+                };
+                self.emit(now, hook(kind, prompt));
+                now + self.span(28, 60)
+            }
+            End::Error { kind, .. } => {
+                // No StopFailure (measured).
+                let kind = Arc::from(ERRORS[usize::from(kind) % ERRORS.len()]);
+                let message = Some(Arc::from("API Error"));
+                self.emit(now, line(now, TranscriptKind::ApiError { kind, message }));
+                now + self.span(50, 60)
+            }
+        };
+        self.emit(removed, What::Removed { process });
+        let reason = Arc::from("other");
+        let ended = removed + self.span(1, 7);
+        self.emit(ended, hook(HookKind::SessionEnd { reason }, prompt));
+        let died = ended + self.span(10, 100);
+        self.emit(died, What::Died { process });
+        (busy, removed, died)
+    }
+}
+
+/// Sessions in the background (s29, s29b, s31).
+impl Claude {
+    fn next_job(&mut self) -> usize {
+        self.cast * 1000 + self.births.len()
+    }
+
+    fn job_birth() -> Birth {
+        Birth {
+            same_pid: false,
+            pane: None,
+            parent: None,
+            role: Role::Job,
+            old: false,
+        }
+    }
+
+    /// Left on the empty prompt. The pane's process stands still with a file that names the job; a new one takes the
+    /// session over, under a new id, and goes on with an answer that was cut off.
+    fn park(&mut self) {
+        let now = self.now;
+        let job = self.next_job();
+        let parked_at = now + self.span(30, 52);
+        let mut file = self.file.clone().unwrap_or(self.blank(now));
+        file.parked = Some(job);
+        self.put(parked_at, file);
+        let before = self.conversation;
+        let next = self.new_conversation();
+        let goes_on = TranscriptKind::ContinuedIn {
+            conversation: conversation_id(next),
+        };
+        self.line(now + 250, goes_on);
+        let (host, prompt) = (self.process, self.prompt);
+        self.process = self.bear(Self::job_birth());
+        self.kind = AgentKind::Background;
+        self.job = Some(job);
+        self.conversation = next;
+        self.prompt = None;
+        self.file = None;
+        self.flush_at = 0;
+        self.copies = Some(before);
+        let key = now + self.delay(860, 1000, 1400);
+        let (hook, idle, idle_at) = self.job_begins(key, StartSource::Fork);
+        let spare = self.spare_begins(key);
+        self.parked = Some(Parked {
+            host,
+            conversation: before,
+            prompt,
+            spare,
+            spare_conversation: self.conversations - 1,
+            attached: false,
+        });
+        self.life = Life::Moving;
+        self.epoch += 1;
+        let text = self.chance.between(5, 9000);
+        if let Some(main) = &mut self.main {
+            // It goes on with the answer, and that ends the turn.
+            main.phase = Phase::Silent;
+            main.turn.pieces = vec![Piece::Think { silent: 20, text }];
+            main.turn.end = End::Answer { vetoes: 0, slow: 0 };
+            main.piece = 0;
+            main.ready.clear();
+            main.wakes = false;
+            let busy = idle_at + self.span(380, 460);
+            self.write(busy, FileStatus::Busy, None);
+            self.copy_lines(busy + 160);
+            self.line(busy + 160, prompted(false));
+            let after = busy - now + self.span(170, 260);
+            self.next(after, Next::Piece);
+        } else {
+            self.rest = Rest::Idle;
+            let due = Due::After {
+                all: vec![hook, idle],
+                ms: 300,
+            };
+            self.judge(now, due, Push::Silent, "R08 it was taken over at rest");
+        }
+    }
+
+    /// The first signs of a background session: its SessionStart, its first idle, and when that is.
+    fn job_begins(&mut self, key: u64, source: StartSource) -> (Id, Id, u64) {
+        let process = self.process;
+        let found = key - self.chance.between(1, 40);
+        self.emit(found, What::Found { process });
+        self.emit(key, What::KeyFile { process });
+        let file_at = key + self.span(80, 210);
+        self.written_at = 0;
+        self.rewrite(file_at);
+        let idle_at = file_at + self.span(20, 370);
+        let idle = self.write(idle_at, FileStatus::Idle, None);
+        let hook_at = idle_at + self.span(3, 30);
+        let hook = self.hook(hook_at, HookKind::SessionStart { source });
+        self.tick(hook_at + 5, Tick::Running);
+        (hook, idle, idle_at)
+    }
+
+    /// A worker that stands by; no row ever shows it (D07).
+    fn spare_begins(&mut self, at: u64) -> usize {
+        let birth = Birth {
+            role: Role::Nothing,
+            ..Self::job_birth()
+        };
+        let process = self.bear(birth);
+        let conversation = self.new_conversation();
+        let key = at + self.span(0, 150);
+        self.emit(key - 5, What::Found { process });
+        self.emit(key, What::KeyFile { process });
+        let written = key + self.span(290, 340);
+        let job = Some(self.cast * 1000 + process);
+        for (at, status) in [(written, None), (written + 90, Some(FileStatus::Idle))] {
+            let file = File {
+                conversation,
+                status,
+                waiting_for: None,
+                since: at,
+                kind: AgentKind::Hidden,
+                parked: None,
+                job,
+            };
+            self.emit(at, What::Wrote { process, file });
+        }
+        let kind = HookKind::SessionStart {
+            source: StartSource::Startup,
+        };
+        let hook_at = written + self.chance.between(0, 25) - 5;
+        self.hook_of(hook_at, process, conversation, None, kind);
+        process
+    }
+
+    fn hook_of(
+        &mut self,
+        at: u64,
+        process: usize,
+        conversation: usize,
+        prompt: Option<usize>,
+        kind: HookKind,
+    ) {
+        let lane = None;
+        let hook = What::Hook {
+            process,
+            lane,
+            conversation,
+            prompt,
+            kind,
+        };
+        let id = self.emit(at, hook);
+        self.signals[id].1 = self.unheard;
+    }
+
+    /// The pane's process ends, by keys in the list or by a signal; the job lives on.
+    fn leave(&mut self, cleanly: bool) {
+        let Some(parked) = self.parked.clone() else {
+            return;
+        };
+        let now = self.now;
+        let mut died = now + self.span(1, 6);
+        if cleanly {
+            let removed = now + self.span(12, 20);
+            for (process, conversation, prompt, at) in [
+                (parked.host, parked.conversation, parked.prompt, removed),
+                (parked.spare, parked.spare_conversation, None, removed + 15),
+            ] {
+                self.emit(at, What::Removed { process });
+                let reason = Arc::from("other");
+                let kind = HookKind::SessionEnd { reason };
+                let hook_at = at + self.chance.between(5, 25);
+                self.hook_of(hook_at, process, conversation, prompt, kind);
+            }
+            died = removed + self.span(20, 60);
+            let process = parked.spare;
+            self.emit(died + 10, What::Died { process });
+        }
+        let process = parked.host;
+        self.shell_at = died + 10;
+        self.left = Some(self.emit(died, What::Died { process }));
+        self.left_at = now;
+    }
+
+    /// `claude --bg PROMPT`: begins by itself, belongs to no pane.
+    pub fn dispatch(&mut self, turn: &Turn, seed: u64) {
+        self.chance = Chance::new(seed);
+        let job = self.next_job();
+        self.process = self.bear(Self::job_birth());
+        self.kind = AgentKind::Background;
+        self.job = Some(job);
+        self.conversation = self.new_conversation();
+        self.life = Life::Moving;
+        let key = self.now + self.delay(860, 990, 1100);
+        let (_, idle, idle_at) = self.job_begins(key, StartSource::Startup);
+        let due = Due::After {
+            all: vec![idle],
+            ms: 300,
+        };
+        self.say(Want::Idle, idle_at, due, Push::Silent, "N10 it began");
+        let mut turn = turn.clone();
+        turn.blocked = false;
+        self.dispatched = Some(turn);
+        self.tick(idle_at + 50, Tick::Dispatched);
+    }
+}
+
+/// The name of a conversation, as all witnesses give it.
+#[must_use]
+pub fn conversation_id(number: usize) -> ConversationId {
+    ConversationId::from(format!("conversation-{number}"))
 }
 
 fn tool_name(dialog: Option<Dialog>) -> &'static str {

@@ -2,7 +2,7 @@
 //! within its deadline. Deadlines count from the arrival of what decides; they are those of the cases.
 
 use crate::adversary::Adversary;
-use crate::truth::{Due, Entry, File, Id, Push, Signal, Want, What};
+use crate::truth::{Due, Entry, File, Id, Played, Push, Row, Signal, Want, What};
 use crate::world::{Run, Seen, Shown};
 use purplemux_core::view::AskKind;
 use purplemux_core::witness::{FileStatus, HookKind, TranscriptKind, WaitingFor};
@@ -26,30 +26,37 @@ const LATE_MS: u64 = 30_000;
 
 /// What is wrong with this run; empty when nothing is.
 #[must_use]
-pub fn judge(
-    signals: &[Option<Signal>],
-    entries: &[Entry],
-    run: &Run,
-    adversary: &Adversary,
-) -> Vec<String> {
-    let judge = Judge {
-        signals,
-        run,
-        adversary,
-    };
+pub fn judge(played: &Played, run: &Run, adversary: &Adversary) -> Vec<String> {
     let mut faults = run.broken.clone();
-    let entries = judge.with_allowances(entries);
-    let dues: Vec<Option<u64>> = entries.iter().map(|entry| judge.due(entry)).collect();
-    faults.extend(judge.walk(&entries, &dues));
-    faults.extend(judge.texts(&entries, &dues));
-    faults.extend(judge.pushes(&entries));
+    for (truth, seen) in played.truths.iter().zip(&run.seen) {
+        let judge = Judge {
+            played,
+            signals: &played.signals,
+            row: truth.row,
+            seen,
+            run,
+            adversary,
+            disturbed: adversary.knobs.disturbs_hooks() || played.hooks_vanish,
+        };
+        let entries = judge.with_allowances(&truth.entries);
+        let dues: Vec<Option<u64>> = entries.iter().map(|entry| judge.due(entry)).collect();
+        faults.extend(judge.walk(&entries, &dues));
+        faults.extend(judge.texts(&entries, &dues));
+        faults.extend(judge.pushes(&entries));
+    }
     faults
 }
 
+/// One row.
 struct Judge<'a> {
+    played: &'a Played,
     signals: &'a [Option<Signal>],
+    row: Row,
+    seen: &'a [Seen],
     run: &'a Run,
     adversary: &'a Adversary,
+    /// What only a hook says may be missing.
+    disturbed: bool,
 }
 
 impl Judge<'_> {
@@ -67,8 +74,9 @@ impl Judge<'_> {
         else {
             return Some(at);
         };
-        let overtaken = self.signals.iter().enumerate().skip(id + 1).any(|(later, signal)| {
-            matches!(signal, Some(Signal { what: What::Wrote { process: other, .. }, .. }) if other == process)
+        let own = self.played.signals_of(self.played.cast_of(id));
+        let overtaken = (id + 1..own.end).any(|later| {
+            matches!(&self.signals[later], Some(Signal { what: What::Wrote { process: other, .. }, .. }) if other == process)
                 && self.arrived(later) == Some(at)
         });
         (!overtaken).then_some(at)
@@ -195,6 +203,7 @@ impl Judge<'_> {
                         due: Due::Never,
                         push: Push::Silent,
                         why: "rule 4: idle for want of evidence",
+                        cast: entry.cast,
                     });
                 }
                 if self.looks_like_a_dialog(*file_id, file) {
@@ -207,6 +216,7 @@ impl Judge<'_> {
                         due: Due::Never,
                         push: Push::Perhaps,
                         why: "rule 5: no result of the last tool had arrived",
+                        cast: entry.cast,
                     });
                     all.push(Entry {
                         want: Want::Busy,
@@ -214,10 +224,11 @@ impl Judge<'_> {
                         due: Due::Never,
                         push: Push::Silent,
                         why: "rule 5: then the result came, and not yet the end",
+                        cast: entry.cast,
                     });
                 }
                 if let Some(began) = compacted
-                    && self.adversary.knobs.disturbs_hooks()
+                    && self.disturbed
                 {
                     all.push(Entry {
                         want: Want::AsBefore { at: *began },
@@ -225,6 +236,7 @@ impl Judge<'_> {
                         due: Due::Never,
                         push: Push::Silent,
                         why: "rule 4: only the compaction was told in time",
+                        cast: entry.cast,
                     });
                 }
             }
@@ -249,10 +261,11 @@ impl Judge<'_> {
             })
         );
         let told = |ends: fn(&What) -> bool| {
-            let last = self.signals[..file]
+            let first = self.played.signals_of(self.played.cast_of(file)).start;
+            let last = self.signals[first..file]
                 .iter()
                 .rposition(|signal| signal.as_ref().is_some_and(|signal| ends(&signal.what)));
-            last.is_none_or(|id| self.arrived(id).is_some_and(|told| told <= read))
+            last.is_none_or(|id| self.arrived(first + id).is_some_and(|told| told <= read))
         };
         let line = told(|what| {
             matches!(
@@ -267,8 +280,8 @@ impl Judge<'_> {
     }
 
     fn shown_at(&self, at: u64) -> &Seen {
-        let seen = self.run.seen.iter().rev().find(|seen| seen.at <= at);
-        seen.unwrap_or(&self.run.seen[0])
+        let seen = self.seen.iter().rev().find(|seen| seen.at <= at);
+        seen.unwrap_or(&self.seen[0])
     }
 
     fn fits(&self, entries: &[Entry], place: usize, seen: &Seen) -> bool {
@@ -289,7 +302,7 @@ impl Judge<'_> {
             Want::AsBefore { at } => {
                 let before = &self.shown_at(*at).shown;
                 let settled = &self.shown_at(*at + DEADLINE_MS).shown;
-                let poorer = self.adversary.knobs.disturbs_hooks() || self.adversary.knobs.blind;
+                let poorer = self.disturbed || self.adversary.knobs.blind;
                 let rests = matches!(seen.shown, Shown::Idle | Shown::Review(_));
                 rests
                     && (seen.shown == *before
@@ -318,7 +331,7 @@ impl Judge<'_> {
     /// The file tells permission from input; only a hook tells plan, question and form.
     fn names(&self, right: AskKind, shown: AskKind, at: u64, entry: &Entry) -> bool {
         let unsure =
-            at < entry.from + 600 || self.adversary.knobs.disturbs_hooks() || self.in_doubt(at);
+            at < entry.from + 600 || self.disturbed || self.in_doubt(entry.cast, at);
         right == shown
             || (unsure
                 && matches!(
@@ -331,7 +344,7 @@ impl Judge<'_> {
 
     /// Goes along what was shown and what was right, one step of either at a time.
     fn walk(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
-        let mut moments: Vec<u64> = self.run.seen.iter().map(|seen| seen.at).collect();
+        let mut moments: Vec<u64> = self.seen.iter().map(|seen| seen.at).collect();
         moments.extend(dues.iter().flatten().copied());
         moments.extend(entries.iter().filter_map(|entry| match entry.want {
             Want::Ask { .. } => Some(entry.from + 601),
@@ -368,8 +381,8 @@ impl Judge<'_> {
                         .map(|entry| &entry.want)
                         .collect();
                     return vec![format!(
-                        "at {at}: {:?} is shown; right is {also:?} (from {} due {due:?}, {})",
-                        seen.shown, wanted.from, wanted.why
+                        "at {at}: {:?} is shown in {:?}; right is {also:?} (from {} due {due:?}, {})",
+                        seen.shown, self.row, wanted.from, wanted.why
                     )];
                 }
             }
@@ -384,7 +397,6 @@ impl Judge<'_> {
     /// A permission dialog never shows another command than the one that is asked about; and where all hooks come
     /// in time it shows that one, unless it may be another's (rule 3).
     fn texts(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
-        let disturbed = self.adversary.knobs.disturbs_hooks();
         let mut faults = Vec::new();
         for (place, entry) in entries.iter().enumerate() {
             let Want::Ask {
@@ -406,7 +418,7 @@ impl Judge<'_> {
             let seen = self.shown_at(at);
             let says = seen.text.as_deref().unwrap_or("");
             let right = says.contains(text.as_ref());
-            let blank = says.is_empty() && (disturbed || self.in_doubt(at));
+            let blank = says.is_empty() && (self.disturbed || self.in_doubt(entry.cast, at));
             if matches!(seen.shown, Shown::Ask(_)) && !right && !blank {
                 faults.push(format!(
                     "at {at}: the dialog asks {text:?}, shown is {says:?}"
@@ -418,8 +430,25 @@ impl Judge<'_> {
 
     /// Whose request it is can't be told: there is none within 200 ms of the file, another stands beside it or may
     /// just have been slow to be written, or several wait behind it.
-    fn in_doubt(&self, at: u64) -> bool {
-        let signals = || self.signals.iter().flatten().filter(|s| s.at <= at);
+    fn in_doubt(&self, cast: usize, at: u64) -> bool {
+        let own = &self.signals[self.played.signals_of(cast)];
+        let signals = || own.iter().flatten().filter(|s| s.at <= at);
+        let process = signals().rev().find_map(|signal| match signal.what {
+            What::Found { process } => Some(process),
+            What::Hook { .. }
+            | What::Wrote { .. }
+            | What::Removed { .. }
+            | What::Line { .. }
+            | What::KeyFile { .. }
+            | What::Quiet { .. }
+            | What::Stopped { .. }
+            | What::Died { .. }
+            | What::Looked { .. } => None,
+        });
+        if process.is_some_and(|process| self.played.births[process].old) {
+            // Without a status the request itself shows the dialog, and one lane has one at a time.
+            return self.disturbed;
+        }
         let opened = signals()
             .rev()
             .filter_map(|signal| {
@@ -458,13 +487,17 @@ impl Judge<'_> {
                 .filter_map(|alert| alert.silent)
                 .collect();
             let loud = alerts.iter().any(|silent| !silent);
+            // It may have begun in another row (R08).
+            let rows = self.run.seen.iter().flatten();
+            let began = rows.filter(|seen| seen.episode == Some(episode));
+            let began = began.map(|seen| seen.at).min().unwrap_or(from);
             let early = self
                 .run
                 .alerts
                 .iter()
                 .filter(|alert| (from..=to).contains(&alert.at))
                 .any(|alert| {
-                    alert.episode == episode && alert.silent == Some(false) && alert.at < from + 900
+                    alert.episode == episode && alert.silent == Some(false) && alert.at < began + 900
                 });
             if early {
                 faults.push(format!(
@@ -472,16 +505,18 @@ impl Judge<'_> {
                 ));
             }
             let lasts = to.saturating_sub(from) > PUSH_MS + 100;
-            let troubled = !self.adversary.down.is_empty() || self.suspended_in(from, to);
-            let entry = entries.iter().rfind(|entry| {
+            let troubled = !self.adversary.down.is_empty() || self.suspended_in(entries, from, to);
+            let place = entries.iter().rposition(|entry| {
                 let stays = matches!(
                     entry.want,
                     Want::Ask { .. } | Want::Review { .. } | Want::AsBefore { .. }
                 );
                 stays && entry.from <= from
             });
-            let push = entry.map_or(Push::Perhaps, |entry| entry.push);
-            if push == Push::Yes && lasts && !loud && !troubled {
+            let push = place.map_or(Push::Perhaps, |place| entries[place].push);
+            let next = place.and_then(|place| entries.get(place + 1));
+            let right = next.is_none_or(|next| next.from > from + PUSH_MS + 100);
+            if push == Push::Yes && lasts && right && !loud && !troubled {
                 faults.push(format!("{episode:?} from {from} to {to} was never pushed"));
             }
         }
@@ -490,7 +525,7 @@ impl Judge<'_> {
 
     fn stays(&self) -> Vec<(u64, u64, purplemux_core::EpisodeId)> {
         let mut stays: Vec<(u64, u64, purplemux_core::EpisodeId)> = Vec::new();
-        let seen = &self.run.seen;
+        let seen = self.seen;
         for (place, now) in seen.iter().enumerate() {
             let to = seen.get(place + 1).map_or(self.run.end, |next| next.at);
             let Some(episode) = now.episode else {
@@ -504,8 +539,14 @@ impl Judge<'_> {
         stays
     }
 
-    fn suspended_in(&self, from: u64, to: u64) -> bool {
-        let mut changes = self.signals.iter().flatten().filter_map(|signal| {
+    fn suspended_in(&self, entries: &[Entry], from: u64, to: u64) -> bool {
+        let ours = |id: Id| {
+            let cast = self.played.cast_of(id);
+            entries.iter().any(|entry| entry.cast == cast)
+        };
+        let signals = self.signals.iter().enumerate();
+        let signals = signals.filter(|(id, signal)| signal.is_some() && ours(*id));
+        let mut changes = signals.filter_map(|(_, signal)| signal.as_ref()).filter_map(|signal| {
             if let What::Stopped { stopped, .. } = signal.what {
                 Some((signal.at, stopped))
             } else {

@@ -9,6 +9,7 @@ pub mod script;
 pub mod truth;
 
 pub mod author;
+pub mod cast;
 pub mod claude;
 
 pub mod adversary;

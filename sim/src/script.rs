@@ -6,10 +6,12 @@ use std::fmt::Write as _;
 /// What the person, or the machine, does after waiting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Milliseconds after the step before.
+    /// Milliseconds after the step before, of whichever pane.
     pub wait: u64,
-    /// Seeds every delay of Claude's from here to the next step.
+    /// Seeds every delay of this pane's from here to its next step.
     pub seed: u64,
+    /// In which pane.
+    pub pane: usize,
     /// What is done. Where it makes no sense now (an answer without a dialog) nothing happens.
     pub act: Act,
 }
@@ -24,6 +26,22 @@ pub enum Act {
     },
     /// A prompt is typed and sent; while Claude is busy it is queued.
     Prompt(Turn),
+    /// `claude -p` in the shell of an empty pane.
+    Print(Turn),
+    /// `claude --bg`: a session of its own that belongs to no pane.
+    Dispatch(Turn),
+    /// `claude mcp list` and the like: a process that is no session.
+    Subcommand {
+        ms: u64,
+    },
+    /// Left on the empty prompt: the session goes on in the background, the pane shows the list of all.
+    Park,
+    /// Enter in that list: the parked session is on the screen again.
+    Attach,
+    /// `claude stop` of a background session that no pane shows any more.
+    StopJob,
+    /// The settings are edited, and no hook of ours is called any more.
+    HooksVanish,
     /// `!command` that runs this long, answered by a model turn.
     Bang {
         ms: u64,
@@ -57,6 +75,8 @@ pub enum Act {
     Kill,
     /// The end of an answer is looked at on the page.
     Look,
+    /// The person comes back to the screen after a while and is told what happened.
+    Return,
     /// Time passes.
     Nothing,
 }
@@ -72,6 +92,8 @@ pub enum Start {
     Continue,
     /// `--fork-session`: a new one that begins with the lines of the one before.
     Fork,
+    /// A version without a status: 2.0.77, which has no file at all, or with `file` 2.1.90, which has one.
+    Old { file: bool },
 }
 
 /// What a prompt makes Claude do.
@@ -96,6 +118,10 @@ pub enum Piece {
     Agent { think: u64, tools: Vec<Tool> },
     /// A teammate: as a subagent, but its end wakes the turn by a message and Stop lists it for ever.
     Teammate { think: u64, tools: Vec<Tool> },
+    /// A subagent that the turn waits for, as before 2.1.332.
+    Inner { tools: Vec<Tool> },
+    /// A tool whose command is `claude -p`.
+    Nested(Turn),
     /// A background shell.
     Shell { ms: u64 },
     /// The context is full.
@@ -155,6 +181,8 @@ pub const ERRORS: [&str; 7] = [
 /// A whole history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
+    /// How many panes there are.
+    pub panes: usize,
     /// In order.
     pub steps: Vec<Step>,
 }
@@ -163,7 +191,7 @@ impl History {
     /// Rust that builds it again, for a test.
     #[must_use]
     pub fn as_rust(&self) -> String {
-        let mut out = String::from("History { steps: vec![\n");
+        let mut out = format!("History {{ panes: {}, steps: vec![\n", self.panes);
         for step in &self.steps {
             // Only vectors print brackets, so this turns the debug form into an expression.
             let text = format!("{step:?}").replace('[', "vec![");

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use crate::adversary::{Adversary, Knobs};
 use crate::author::{self, Scope};
+use crate::cast::Cast;
 use crate::chance::Chance;
-use crate::claude::{BEGIN, Claude};
+use crate::claude::BEGIN;
 use crate::judge;
 use crate::script::{Act, History};
 use crate::world;
@@ -42,15 +43,16 @@ pub struct Case {
 pub fn draw(seed: u64, plan: Plan) -> Case {
     let mut chance = Chance::new(seed);
     let knobs = plan.knobs.drawn(&mut chance);
-    let mut claude = Claude::new();
+    let panes = author::panes(&mut chance, plan.scope);
+    let mut cast = Cast::new(panes);
     let mut steps = Vec::new();
-    for _ in 0..plan.steps {
-        let step = author::next(&claude, &mut chance, plan.scope);
-        claude.take(&step);
+    for _ in 0..plan.steps + 6 * (panes - 1) {
+        let step = author::next(&cast, &mut chance, plan.scope);
+        cast.take(&step);
         steps.push(step);
     }
     Case {
-        history: History { steps },
+        history: History { panes, steps },
         seed: chance.bits(),
         knobs,
     }
@@ -63,39 +65,30 @@ pub fn verdict(case: &Case) -> Vec<String> {
 }
 
 fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
-    let mut claude = Claude::new();
-    let mut same_pid = Vec::new();
+    let mut cast = Cast::new(case.history.panes);
     for step in &case.history.steps {
-        if let Act::Start { same_pid: same, .. } = step.act {
-            let dead = claude_dies_by(&mut claude, step.wait);
-            if dead {
-                same_pid.push(same);
-            }
-            let mut now = step.clone();
-            now.wait = 0;
-            claude.take(&now);
-        } else {
-            claude.take(step);
-        }
+        cast.take(step);
     }
-    claude.settle(SETTLE_MS);
-    while claude.is_moving() {
-        claude.settle(250);
+    cast.settle(SETTLE_MS);
+    while cast.is_moving() {
+        cast.settle(250);
     }
-    let (signals, entries, end) = claude.finish();
-    let adversary = Adversary::new(case.knobs, case.seed, BEGIN, end);
-    let end = end + AFTER_MS;
-    let run = world::run(&signals, &same_pid, &adversary, end, keep_log);
-    let faults = judge::judge(&signals, &entries, &run, &adversary);
+    let played = cast.finish();
+    let adversary = Adversary::new(case.knobs, case.seed, BEGIN, played.end);
+    let end = played.end + AFTER_MS;
+    let run = world::run(&played, &adversary, end, keep_log);
+    let faults = judge::judge(&played, &run, &adversary);
     let mut told = String::new();
     if keep_log {
         let mut lines: Vec<(u64, String)> = run.log.clone();
-        for entry in &entries {
-            let line = format!(
-                "~ right: {:?} due {:?} ({})",
-                entry.want, entry.due, entry.why
-            );
-            lines.push((entry.from, line));
+        for truth in &played.truths {
+            for entry in &truth.entries {
+                let line = format!(
+                    "~ right in {:?}: {:?} due {:?} ({})",
+                    truth.row, entry.want, entry.due, entry.why
+                );
+                lines.push((entry.from, line));
+            }
         }
         lines.sort_by_key(|(at, _)| *at);
         for (at, line) in lines {
@@ -104,12 +97,6 @@ fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
         }
     }
     (faults, told)
-}
-
-/// Lets the wait pass and says whether a new process can start then.
-fn claude_dies_by(claude: &mut Claude, wait: u64) -> bool {
-    claude.settle(wait);
-    claude.is_dead()
 }
 
 /// The fault that says most: a wrong badge before an effect too many.

@@ -27,6 +27,8 @@ pub enum What {
         process: usize,
         lane: Option<Arc<str>>,
         conversation: usize,
+        /// Number of the turn, where the payload has its id.
+        prompt: Option<usize>,
         kind: HookKind,
     },
     /// The status file was written.
@@ -50,8 +52,8 @@ pub enum What {
     Stopped { process: usize, stopped: bool },
     /// It ended.
     Died { process: usize },
-    /// The person looks at the end of the answer.
-    Looked,
+    /// The person looks at the end of the answer in this pane's tab.
+    Looked { pane: usize },
 }
 
 /// What the status file says.
@@ -148,4 +150,84 @@ pub struct Entry {
     pub push: Push,
     /// The reason, by the rule or the case that says so.
     pub why: &'static str,
+    /// Which model said so: evidence of others means nothing to it.
+    pub cast: usize,
+}
+
+/// A process of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Birth {
+    /// The system gives it the pid of the one before in the same pane.
+    pub same_pid: bool,
+    /// The pane whose shell it descends from.
+    pub pane: Option<usize>,
+    /// The process whose tool it is.
+    pub parent: Option<usize>,
+    /// What a row may show of it.
+    pub role: Role,
+    /// Its version has no status in the file.
+    pub old: bool,
+}
+
+/// What a row may show of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The session of its pane.
+    Session,
+    /// A background session: in the row of the pane that parked it, later in a row of its own.
+    Job,
+    /// Spare workers, children of a tool, subcommands: never anything.
+    Nothing,
+}
+
+/// A row of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Row {
+    /// The tab of this pane.
+    Tab(usize),
+    /// A background session without a pane, by its process.
+    Job(usize),
+}
+
+/// What is right in one row, from the beginning to the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truth {
+    /// Which row.
+    pub row: Row,
+    /// In order.
+    pub entries: Vec<Entry>,
+}
+
+/// A history that was played: all that was emitted (`None`: it never happened after all) and what is right.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Played {
+    /// Signals, those of one model together; [`Id`]s are places in it.
+    pub signals: Vec<Option<Signal>>,
+    /// Where each model's signals begin.
+    pub casts: Vec<usize>,
+    /// Every process.
+    pub births: Vec<Birth>,
+    /// Every row.
+    pub truths: Vec<Truth>,
+    /// How many panes there are.
+    pub panes: usize,
+    /// The moment of the last step.
+    pub end: u64,
+    /// Hooks vanished, so what only a hook says may be missing.
+    pub hooks_vanish: bool,
+}
+
+impl Played {
+    /// The model that emitted this signal.
+    #[must_use]
+    pub fn cast_of(&self, id: Id) -> usize {
+        self.casts.partition_point(|first| *first <= id) - 1
+    }
+
+    /// The signals of one model, by their places.
+    #[must_use]
+    pub fn signals_of(&self, cast: usize) -> std::ops::Range<Id> {
+        let end = self.casts.get(cast + 1);
+        self.casts[cast]..end.copied().unwrap_or(self.signals.len())
+    }
 }

@@ -9,15 +9,15 @@ use std::sync::Arc;
 
 use purplemux_core::event::{PaneFacts, Persisted, TabFacts, WorkspaceFacts};
 use purplemux_core::view::{AskKind, Presence};
-use purplemux_core::witness::{AgentKind, Hook, Process, SessionFile, TranscriptFact};
+use purplemux_core::witness::{Hook, Process, SessionFile, TranscriptFact};
 use purplemux_core::{
     AgentKey, Badge, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId, Item,
     PaneKey, Stamp, TabId, Time, TmuxServer, WorkspaceId,
 };
 
 use crate::adversary::Adversary;
-use crate::claude::{BEGIN, BOOT_WALL_MS};
-use crate::truth::{File, Id, Signal, What};
+use crate::claude::{BEGIN, BOOT_WALL_MS, conversation_id};
+use crate::truth::{File, Id, Played, Role, Row, Signal, What};
 
 /// What the row of the tab showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub struct Alert {
 /// What came of a run.
 #[derive(Debug)]
 pub struct Run {
-    /// Every change of the row.
-    pub seen: Vec<Seen>,
+    /// Every change of each row, in the order of the truths.
+    pub seen: Vec<Vec<Seen>>,
     /// Every notification.
     pub alerts: Vec<Alert>,
     /// When each signal first arrived.
@@ -88,6 +88,7 @@ enum Happening {
 
 struct World<'a> {
     signals: &'a [Option<Signal>],
+    played: &'a Played,
     adversary: &'a Adversary,
     fleet: Fleet,
     now: u64,
@@ -101,7 +102,7 @@ struct World<'a> {
     recovering: bool,
     /// When this life of the server began, and whether anything newer than that has come.
     up_at: u64,
-    news: bool,
+    news: BTreeSet<Row>,
     /// Pid and start of each process of the history.
     keys: Vec<AgentKey>,
     /// The newest write of each process that a reader would find now.
@@ -124,24 +125,21 @@ struct World<'a> {
     withdrawn: BTreeSet<EpisodeId>,
     found_by_recovery: BTreeSet<EpisodeId>,
     kept: BTreeSet<EpisodeId>,
-    last_episode: Option<EpisodeId>,
 }
 
-/// Brings the signals to a new fleet. `same_pid[n]`: process n got the pid of the one before.
+/// Brings the signals to a new fleet.
 #[must_use]
-pub fn run(
-    signals: &[Option<Signal>],
-    same_pid: &[bool],
-    adversary: &Adversary,
-    end: u64,
-    keep_log: bool,
-) -> Run {
+pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> Run {
     let host = host();
+    let signals = &played.signals;
     let mut keys: Vec<AgentKey> = Vec::new();
-    for (number, same) in same_pid.iter().enumerate() {
-        let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let pid = match keys.last() {
-            Some(last) if *same => last.pid,
+    for (place, birth) in played.births.iter().enumerate() {
+        let number = u32::try_from(place).unwrap_or(u32::MAX);
+        let before = played.births[..place]
+            .iter()
+            .rposition(|before| before.pane == birth.pane && before.parent.is_none());
+        let pid = match before {
+            Some(before) if birth.same_pid => keys[before].pid,
             Some(_) | None => 4000 + number,
         };
         keys.push(AgentKey {
@@ -152,6 +150,7 @@ pub fn run(
     }
     let mut world = World {
         signals,
+        played,
         adversary,
         fleet: Fleet::new(host),
         now: BEGIN,
@@ -159,12 +158,15 @@ pub fn run(
         happenings: BTreeMap::new(),
         sequence: 0,
         run: Run {
-            seen: vec![Seen {
-                at: 0,
-                shown: Shown::None,
-                text: None,
-                episode: None,
-            }],
+            seen: vec![
+                vec![Seen {
+                    at: 0,
+                    shown: Shown::None,
+                    text: None,
+                    episode: None,
+                }];
+                played.truths.len()
+            ],
             alerts: Vec::new(),
             arrived: vec![None; signals.len()],
             broken: Vec::new(),
@@ -175,7 +177,7 @@ pub fn run(
         down: false,
         recovering: false,
         up_at: 0,
-        news: false,
+        news: BTreeSet::new(),
         keys,
         files: BTreeMap::new(),
         unread: BTreeMap::new(),
@@ -194,7 +196,6 @@ pub fn run(
         withdrawn: BTreeSet::new(),
         found_by_recovery: BTreeSet::new(),
         kept: BTreeSet::new(),
-        last_episode: None,
     };
     world.begin();
     world.go(end);
@@ -205,23 +206,19 @@ fn host() -> HostId {
     HostId::from("here")
 }
 
-fn tab() -> TabId {
-    TabId::from("t1")
+fn tab(number: usize) -> TabId {
+    TabId::from(format!("t{}", number + 1))
 }
 
-fn pane() -> PaneKey {
+fn pane(number: usize) -> PaneKey {
     PaneKey {
         server: TmuxServer {
             host: host(),
             pid: 100,
             start: 5,
         },
-        pane: 1,
+        pane: u32::try_from(number).unwrap_or(0) + 1,
     }
-}
-
-fn conversation(number: usize) -> ConversationId {
-    ConversationId::from(format!("conversation-{number}"))
 }
 
 fn transcript(number: usize) -> Arc<str> {
@@ -437,8 +434,8 @@ impl World<'_> {
                 let agent = self.keys[process].clone();
                 self.step_up(Event::ProcessDied { agent }, id);
             }
-            What::Looked => {
-                let row = self.row();
+            What::Looked { pane } => {
+                let row = self.row(Row::Tab(*pane));
                 if let (Some(agent), Some(episode)) = (row.agent, row.episode)
                     && matches!(row.badge, Some(Badge::Review(_)))
                     // Right after a start the page may still show what was; reading that reads nothing newer.
@@ -457,11 +454,12 @@ impl World<'_> {
     }
 
     fn found(&self, process: usize) -> Event {
+        let birth = &self.played.births[process];
         Event::ProcessFound {
             agent: self.keys[process].clone(),
             process: Process {
-                pane: Some(pane()),
-                parent_agent: None,
+                pane: birth.pane.map(pane),
+                parent_agent: birth.parent.map(|parent| self.keys[parent].clone()),
                 cwd: Some(Arc::from("/home/dev/p")),
                 hooks: Some(true),
             },
@@ -501,23 +499,25 @@ impl World<'_> {
                     process,
                     lane,
                     conversation: number,
+                    prompt,
                     kind,
                 },
         }) = &self.signals[id]
         else {
             return;
         };
+        let birth = &self.played.births[*process];
         let hook = Hook {
             id: Some(HookId::from(format!("hook-{id}"))),
             at: self.stamp(*at),
             agent: Some(self.keys[*process].clone()),
-            pane: Some(pane()),
-            conversation: Some(conversation(*number)),
+            pane: birth.pane.map(pane),
+            conversation: Some(conversation_id(*number)),
             transcript: Some(transcript(*number)),
             cwd: Some(Arc::from("/home/dev/p")),
             agent_id: lane.clone(),
-            prompt_id: None,
-            job: false,
+            prompt_id: prompt.map(|number| Arc::from(format!("prompt-{number}"))),
+            job: birth.pane.is_none(),
             kind: kind.clone(),
         };
         let hook = Box::new(hook);
@@ -538,12 +538,13 @@ impl World<'_> {
         let written = self.signals[id]
             .as_ref()
             .map_or(self.now, |signal| signal.at);
+        let old = self.played.births[process].old;
         let job = |number: usize| Arc::from(format!("job-{number}"));
         let event = Event::FileRead {
             agent: self.keys[process].clone(),
             at: self.read_back(written),
             file: SessionFile {
-                conversation: Some(conversation(file.conversation)),
+                conversation: Some(conversation_id(file.conversation)),
                 status: file.status,
                 waiting_for: file.waiting_for.clone(),
                 status_since: file.status.map(|_| self.read_back(file.since)),
@@ -551,12 +552,11 @@ impl World<'_> {
                 parked_job: file.parked.map(job),
                 job: file.job.map(job),
                 cwd: Some(Arc::from("/home/dev/p")),
-                version: Some(Arc::from("2.1.332")),
+                version: Some(Arc::from(if old { "2.1.90" } else { "2.1.332" })),
                 name: None,
             },
         };
         self.follows.entry(process).or_insert(file.conversation);
-        debug_assert_eq!(file.kind, AgentKind::Interactive, "jobs are not modelled");
         self.step(event, Some(id));
     }
 
@@ -621,8 +621,8 @@ impl World<'_> {
     }
 
     fn layout(&mut self) {
-        let tab = TabFacts {
-            id: tab(),
+        let tab_facts = |number| TabFacts {
+            id: tab(number),
             name: None,
             cwd: Arc::from("/home/dev/p"),
             ended: false,
@@ -631,19 +631,19 @@ impl World<'_> {
             id: WorkspaceId::from("w1"),
             name: Arc::from("one"),
             dir: Arc::from("/home/dev/p"),
-            tabs: vec![tab],
+            tabs: (0..self.played.panes).map(tab_facts).collect(),
         };
         let workspaces = vec![workspace];
         self.step(Event::LayoutChanged { workspaces }, None);
-        let facts = PaneFacts {
-            pane: pane(),
-            session: Arc::from("t1"),
+        let facts = |number: usize| PaneFacts {
+            pane: pane(number),
+            session: Arc::from(tab(number).as_str()),
             command: Arc::from("claude"),
             path: Arc::from("/home/dev/p"),
             title: Arc::from("claude"),
             dead: false,
         };
-        let panes = vec![facts];
+        let panes = (0..self.played.panes).map(facts).collect();
         self.step(Event::PanesListed { panes }, None);
     }
 
@@ -652,7 +652,7 @@ impl World<'_> {
         self.down = false;
         self.recovering = true;
         self.up_at = self.now;
-        self.news = false;
+        self.news.clear();
         self.note("the server starts".to_owned());
         self.fleet = Fleet::new(host());
         self.given.clear();
@@ -703,7 +703,7 @@ impl World<'_> {
                 && signal.at <= self.now
                 && !matches!(
                     signal.what,
-                    What::Hook { .. } | What::Line { .. } | What::Looked
+                    What::Hook { .. } | What::Line { .. } | What::Looked { .. }
                 )
             {
                 self.run.arrived[id].get_or_insert(self.now);
@@ -719,7 +719,11 @@ impl World<'_> {
         if let Some(id) = id {
             self.run.arrived[id].get_or_insert(self.now);
             let at = self.signals[id].as_ref().map_or(0, |signal| signal.at);
-            self.news |= at > self.up_at;
+            if at > self.up_at
+                && let Some(row) = self.concerns(id)
+            {
+                self.news.insert(row);
+            }
         }
         if self.keep_log {
             let line = told(&event);
@@ -753,10 +757,17 @@ impl World<'_> {
         self.run.broken.push(format!("at {at}: {what}"));
     }
 
-    fn row(&self) -> Item {
+    /// The row that a signal is about; none for what no row shows.
+    fn concerns(&self, id: Id) -> Option<Row> {
+        let cast = self.played.cast_of(id);
+        let mut truths = self.played.truths.iter();
+        let truth = truths.rfind(|truth| truth.entries.iter().any(|entry| entry.cast == cast))?;
+        Some(truth.row)
+    }
+
+    fn row(&self, row: Row) -> Item {
         let items = self.fleet.items();
-        let row = items.iter().find(|item| item.id.as_ref() == "t1");
-        row.or_else(|| items.iter().find(|item| item.tab == Some(tab())))
+        find_row(&items, row, &self.keys)
             .cloned()
             .unwrap_or_else(empty_row)
     }
@@ -773,7 +784,42 @@ impl World<'_> {
     }
 
     fn look(&mut self) {
-        let row = self.row();
+        let items = self.fleet.items();
+        let truths = &self.played.truths;
+        let empty = empty_row();
+        let mut episodes: BTreeSet<EpisodeId> = BTreeSet::new();
+        let mut above = None;
+        for (place, truth) in truths.iter().enumerate() {
+            let row = find_row(&items, truth.row, &self.keys).unwrap_or(&empty);
+            if let Row::Tab(_) = truth.row {
+                above = above.max(urgency(row));
+            }
+            self.look_at(place, truth.row, row);
+            if let Some(episode) = row.episode
+                && !episodes.insert(episode)
+            {
+                self.broken(format!("{episode:?} is in two rows"));
+            }
+        }
+        for item in &items {
+            let process = item.agent.as_ref().and_then(|agent| self.process_of(agent));
+            if let Some(process) = process
+                && self.played.births[process].role == Role::Nothing
+                && (item.badge.is_some() || item.tab.is_none())
+            {
+                let (id, badge) = (&item.id, &item.badge);
+                self.broken(format!("process {process} is no session, row {id} shows {badge:?}"));
+            }
+        }
+        let workspaces = self.fleet.workspaces();
+        let shows = workspaces.first().and_then(|view| view.badge.as_ref());
+        let shows = rank(shows);
+        if shows != above.unwrap_or(0) {
+            self.broken(format!("the workspace shows {shows}, its most urgent tab {above:?}"));
+        }
+    }
+
+    fn look_at(&mut self, place: usize, name: Row, row: &Item) {
         let shown = shown(row.badge.as_ref());
         let text = match &row.badge {
             Some(Badge::NeedsInput(ask)) => ask.text.clone(),
@@ -790,20 +836,6 @@ impl World<'_> {
                 "{shown:?} of a {presence:?} process wants attention"
             ));
         }
-        let workspaces = self.fleet.workspaces();
-        let above = workspaces.first().and_then(|view| view.badge.as_ref());
-        let above = self::shown(above);
-        let suspended = row.presence == Presence::Suspended;
-        let expected = if suspended {
-            Shown::Idle
-        } else {
-            shown.clone()
-        };
-        if above != expected && !(suspended && shown == Shown::None) {
-            self.broken(format!(
-                "the workspace shows {above:?}, its only tab {shown:?}"
-            ));
-        }
         if let Some(agent) = &row.agent
             && !matches!(shown, Shown::None | Shown::Unknown)
         {
@@ -811,31 +843,36 @@ impl World<'_> {
                 .persisted
                 .get(agent)
                 .map(|kept| self::shown(Some(&kept.badge)));
-            if kept.as_ref() != Some(&shown) {
+            // A parked session shows its job's badge, which is kept as the job's.
+            let jobs = self.played.births.iter().zip(&self.keys);
+            let mut jobs = jobs.filter(|(birth, _)| birth.role == Role::Job);
+            let of_job = jobs.any(|(_, key)| {
+                let kept = self.persisted.get(key);
+                kept.is_some_and(|kept| self::shown(Some(&kept.badge)) == shown)
+            });
+            if kept.as_ref() != Some(&shown) && !of_job {
                 self.broken(format!("{shown:?} is shown, {kept:?} was kept"));
             }
         }
         if self.recovering
-            && !self.news
+            && !self.news.contains(&name)
             && let Some(episode) = row.episode
         {
             self.found_by_recovery.insert(episode);
         }
-        self.last_episode = row.episode;
-        let seen = Seen {
-            at: self.now,
-            shown,
-            text,
-            episode: row.episode,
-        };
-        let last = self.run.seen.last();
-        let same = last.is_some_and(|last| {
-            last.shown == seen.shown && last.text == seen.text && last.episode == seen.episode
+        let same = self.run.seen[place].last().is_some_and(|last| {
+            last.shown == shown && last.text == text && last.episode == row.episode
         });
         if !same {
-            let line = format!("        => {:?} {:?}", seen.shown, seen.text);
-            self.note(line);
-            self.run.seen.push(seen);
+            if self.keep_log {
+                self.note(format!("        => {name:?} {shown:?} {text:?}"));
+            }
+            self.run.seen[place].push(Seen {
+                at: self.now,
+                shown,
+                text,
+                episode: row.episode,
+            });
         }
     }
 
@@ -921,7 +958,10 @@ impl World<'_> {
                     badge,
                     since,
                     episode,
-                    tab: Some(tab()),
+                    tab: self.process_of(&agent).and_then(|process| {
+                        let pane = self.played.births[process].pane;
+                        pane.map(tab)
+                    }),
                 };
                 self.persisted.insert(agent, persisted);
             }
@@ -947,7 +987,9 @@ impl World<'_> {
         if self.withdrawn.contains(&episode) {
             self.broken(format!("{episode:?} announced after it was withdrawn"));
         }
-        let row = self.row();
+        let items = self.fleet.items();
+        let row = items.into_iter().find(|item| item.episode == Some(episode));
+        let row = row.unwrap_or_else(empty_row);
         if row.episode != Some(episode) || shown(row.badge.as_ref()) != shown(Some(badge)) {
             let now = shown(row.badge.as_ref());
             self.broken(format!("announced {badge:?} of {episode:?}, shown {now:?}"));
@@ -966,11 +1008,47 @@ impl World<'_> {
     }
 }
 
+/// A tab's own row, or the row that an agent has without a tab.
+fn find_row<'a>(items: &'a [Item], row: Row, keys: &[AgentKey]) -> Option<&'a Item> {
+    match row {
+        Row::Tab(number) => {
+            let id = tab(number);
+            let mut items = items.iter();
+            items.find(|item| item.id.as_ref() == id.as_str())
+        }
+        Row::Job(process) => {
+            let key = keys.get(process);
+            let mut items = items.iter();
+            items.find(|item| item.tab.is_none() && item.agent.as_ref() == key)
+        }
+    }
+}
+
+/// Rule 7, the least urgent first.
+fn rank(badge: Option<&Badge>) -> u8 {
+    match badge {
+        None => 0,
+        Some(Badge::Idle) => 1,
+        Some(Badge::Unknown) => 2,
+        Some(Badge::Busy(_)) => 3,
+        Some(Badge::Review(outcome)) => 4 + u8::from(outcome.error.is_some()),
+        Some(Badge::NeedsInput(_)) => 6,
+    }
+}
+
+fn urgency(row: &Item) -> Option<u8> {
+    let badge = row.badge.as_ref();
+    if row.presence == Presence::Suspended && badge.is_some() {
+        return Some(1);
+    }
+    Some(rank(badge))
+}
+
 fn empty_row() -> Item {
     Item {
         id: Arc::from("t1"),
         host: host(),
-        tab: Some(tab()),
+        tab: None,
         workspace: None,
         agent: None,
         pane: None,
