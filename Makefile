@@ -2,7 +2,7 @@
 # ARGS goes to `purplemux serve`: make run ARGS='--port 9000'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fmt bench properties deny
+.PHONY: help run test fmt bench properties simulate deny
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -21,6 +21,9 @@ bench: ## measure what docs/performance.md promises (minutes, on a quiet machine
 
 properties: ## many random cases of the properties of the core (CASES=30000; SEED=… plays a run again)
 	@PROPTEST_CASES=$(or $(CASES),30000) $(if $(SEED),PROPTEST_RNG_SEED=$(SEED)) cargo test --locked --release -p purplemux-core --test properties
+
+simulate: ## a model of Claude Code against the decisions, by seed (HISTORIES=1000000 or MINUTES=10; SEED=… KEEP_GOING=1)
+	@scripts/simulate
 
 deny: ## licences, sources and forbidden crates (needs cargo-deny)
 	@scripts/deny

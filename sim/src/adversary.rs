@@ -28,16 +28,34 @@ pub struct Knobs {
     pub restart: bool,
     /// The wall clock is set.
     pub jump: bool,
+    /// Probes fail: a transcript that can't be read now, a process that can't be measured.
+    pub fail: bool,
+    /// Before it is restarted the server hangs: hooks go into the spool although it lives.
+    pub hang: bool,
 }
 
 /// Names of the knobs, as they are typed.
-const NAMES: [&str; 9] = [
-    "delay", "lose", "repeat", "swap", "coalesce", "tear", "blind", "restart", "jump",
+const NAMES: [&str; 11] = [
+    "delay", "lose", "repeat", "swap", "coalesce", "tear", "blind", "restart", "jump", "fail",
+    "hang",
+];
+
+/// Sets that are tried in turn, each on its own and all together.
+pub const IN_TURN: [&str; 9] = [
+    "none",
+    "hooks",
+    "coalesce,tear",
+    "blind,fail",
+    "restart,hang",
+    "jump",
+    "hooks,restart,hang",
+    "hooks,coalesce,tear,fail",
+    "all",
 ];
 
 impl Knobs {
     /// Each knob by its place in the list of names.
-    fn all_mut(&mut self) -> [&mut bool; 9] {
+    fn all_mut(&mut self) -> [&mut bool; 11] {
         [
             &mut self.delay,
             &mut self.lose,
@@ -48,6 +66,8 @@ impl Knobs {
             &mut self.blind,
             &mut self.restart,
             &mut self.jump,
+            &mut self.fail,
+            &mut self.hang,
         ]
     }
 
@@ -155,6 +175,8 @@ pub struct Adversary {
     window: u64,
     /// While the server is down.
     pub down: Vec<Stretch>,
+    /// While it hangs.
+    pub hung: Vec<Stretch>,
     /// While the transcript can't be read.
     pub blind: Vec<Stretch>,
     /// From this moment the wall clock is off by so much.
@@ -169,7 +191,7 @@ impl Adversary {
         let delayed = chance.weighted(&[(1, 10), (1, 50), (1, 100)]);
         let lost = chance.weighted(&[(2, 5), (2, 30), (1, 100)]);
         let window = chance.between(20, 250);
-        let mut stretches = |on: bool, count: u64, longest: u64| {
+        let mut stretches = |on: bool, count: u64, longest: u64, apart: u64| {
             let mut all = Vec::new();
             let mut from = begin;
             for _ in 0..count {
@@ -178,12 +200,21 @@ impl Adversary {
                 if on && to + 3000 < end {
                     all.push(Stretch { from, to });
                 }
-                from = to + 4000;
+                // Also again just after, and while it still recovers.
+                from = to + chance.between(apart / 100, apart);
             }
             all
         };
-        let down = stretches(knobs.restart, 2, 15_000);
-        let blind = stretches(knobs.blind, 3, 5000);
+        let down = stretches(knobs.restart, 3, 15_000, 4000);
+        let blind = stretches(knobs.blind, 3, 5000, 4000);
+        let hung = down
+            .iter()
+            .filter(|_| knobs.hang)
+            .map(|stretch| Stretch {
+                from: stretch.from - chance.between(0, 3000).min(stretch.from),
+                to: stretch.from,
+            })
+            .collect();
         let mut jumps = Vec::new();
         for _ in 0..2 {
             let at = chance.between(begin, end);
@@ -201,6 +232,7 @@ impl Adversary {
             lost,
             window,
             down,
+            hung,
             blind,
             jumps,
         }
@@ -254,6 +286,13 @@ impl Adversary {
     #[must_use]
     pub fn soon(&self, id: Id) -> u64 {
         self.chance(id ^ 0x5007).between(1, 15)
+    }
+
+    /// This question is not answered.
+    #[must_use]
+    pub fn fails(&self, question: u64) -> bool {
+        let question = usize::try_from(question).unwrap_or(0);
+        self.knobs.fail && self.chance(question ^ 0xFA11).percent(40)
     }
 
     /// How far the wall clock is off at this moment.

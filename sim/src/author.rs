@@ -45,8 +45,21 @@ pub struct Scope {
 
 /// The words for the parts, as they are typed.
 const WORDS: [&str; 15] = [
-    "agents", "menus", "queue", "shells", "commands", "processes", "esc", "dialogs", "oddities",
-    "panes", "parking", "headless", "nested", "versions", "vanish",
+    "agents",
+    "menus",
+    "queue",
+    "shells",
+    "commands",
+    "processes",
+    "esc",
+    "dialogs",
+    "oddities",
+    "panes",
+    "parking",
+    "headless",
+    "nested",
+    "versions",
+    "vanish",
 ];
 
 impl Scope {
@@ -106,7 +119,9 @@ impl FromStr for Scope {
         let mut scope = Self::PLAIN;
         for word in text.split(',') {
             // `-word` takes a part away.
-            let (name, on) = word.strip_prefix('-').map_or((word, true), |name| (name, false));
+            let (name, on) = word
+                .strip_prefix('-')
+                .map_or((word, true), |name| (name, false));
             match name {
                 "plain" => {}
                 "all" => scope = Self::all(),
@@ -170,7 +185,10 @@ fn choose(claude: &Claude, chance: &mut Chance, scope: Scope) -> (u64, Act) {
         if scope.headless && chance.percent(15) {
             let ms = chance.between(100, 2000);
             let prints = Act::Print(printed_turn(chance));
-            return (wait, pick(chance, &[(4, prints), (1, Act::Subcommand { ms })]));
+            return (
+                wait,
+                pick(chance, &[(4, prints), (1, Act::Subcommand { ms })]),
+            );
         }
         if scope.parking && chance.percent(6) {
             return (wait, Act::Dispatch(turn(chance, scope)));

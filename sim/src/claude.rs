@@ -832,7 +832,10 @@ impl Claude {
             self.act_at_shell(act);
             return;
         }
-        let nests = self.main.as_ref().is_some_and(|main| main.phase == Phase::Nested);
+        let nests = self
+            .main
+            .as_ref()
+            .is_some_and(|main| main.phase == Phase::Nested);
         if nests || self.life == Life::Moving {
             // What a key, or a death, does to two processes at once was never measured.
             return;
@@ -1112,7 +1115,13 @@ impl Claude {
                 all: vec![hook],
                 ms: if file { 2700 } else { 320 },
             };
-            self.say(Want::Idle, hook_at, due, Push::Silent, "a start without a status");
+            self.say(
+                Want::Idle,
+                hook_at,
+                due,
+                Push::Silent,
+                "a start without a status",
+            );
             if !file {
                 // Three helpers warm up (s41).
                 for _ in 0..3 {
@@ -1280,7 +1289,9 @@ impl Claude {
         let (process, now) = (self.process, self.now);
         let put_off = now - stopped;
         for (signal, _) in &mut self.signals {
-            if signal.at > stopped && !matches!(signal.what, What::Stopped { .. } | What::Looked { .. }) {
+            if signal.at > stopped
+                && !matches!(signal.what, What::Stopped { .. } | What::Looked { .. })
+            {
                 signal.at += put_off;
                 if let What::Wrote { file, .. } = &mut signal.what
                     && file.since > stopped
@@ -2301,11 +2312,7 @@ impl Claude {
         self.born += 1;
         let id: Arc<str> = Arc::from(format!("a{:016x}", self.born));
         let kind = Arc::from("");
-        self.lane_hook(
-            at,
-            Some(id.clone()),
-            HookKind::SubagentStopped { id, kind },
-        );
+        self.lane_hook(at, Some(id.clone()), HookKind::SubagentStopped { id, kind });
     }
 
     /// A compaction is over: what was before is so again.
@@ -2363,7 +2370,13 @@ impl Claude {
                 all: vec![hook],
                 ms: 300,
             };
-            self.say(Want::Idle, now, due, Push::Silent, "R02 /clear without a status");
+            self.say(
+                Want::Idle,
+                now,
+                due,
+                Push::Silent,
+                "R02 /clear without a status",
+            );
             self.next(idle - now, Next::Cleared);
             return;
         }
@@ -2947,7 +2960,10 @@ impl Claude {
             ms: 300,
         };
         self.say(Want::Busy, now, due, Push::Silent, "D09 headless");
-        let ended = self.signals.iter().rposition(|(signal, _)| signal.at == died);
+        let ended = self
+            .signals
+            .iter()
+            .rposition(|(signal, _)| signal.at == died);
         let due = Due::After {
             all: ended.into_iter().collect(),
             ms: 1000,
@@ -3010,7 +3026,11 @@ impl Claude {
         };
         self.emit(asked, hook(kind, prompt));
         let mut now = asked + self.span(124, 136);
-        for kind in [TranscriptKind::Enqueued, TranscriptKind::Dequeued, prompted(false)] {
+        for kind in [
+            TranscriptKind::Enqueued,
+            TranscriptKind::Dequeued,
+            prompted(false),
+        ] {
             self.emit(now, line(now, kind));
         }
         for piece in &turn.pieces {

@@ -85,9 +85,12 @@ impl Judge<'_> {
     /// The transcript could not be read somewhere in this time.
     fn blind(&self, from: u64, to: u64) -> Option<u64> {
         let blind = self.adversary.blind.iter();
-        blind
+        let blind = blind
             .filter(|stretch| stretch.from <= to && from <= stretch.to)
-            .map(|stretch| stretch.to)
+            .map(|stretch| stretch.to);
+        let failed = self.run.failed.iter().copied();
+        blind
+            .chain(failed.filter(|at| (from..=to).contains(at)))
             .max()
     }
 
@@ -95,6 +98,8 @@ impl Judge<'_> {
     fn due(&self, entry: &Entry) -> Option<u64> {
         let due = match &entry.due {
             Due::Never | Due::Unless { .. } | Due::Unread(_) => None,
+            // Where the process can't be measured, six seconds tell (D06).
+            Due::At(at) if *at > 0 && self.adversary.knobs.fail => Some(*at + 3500),
             Due::At(at) => Some(*at),
             Due::After { all, ms } => {
                 let mut latest = 0;
@@ -122,12 +127,14 @@ impl Judge<'_> {
                 Some(answered + DEADLINE_MS)
             }
         }?;
-        let down = self.adversary.down.iter();
-        let pushed = down
-            .filter(|stretch| stretch.from <= due && due < stretch.to + RECOVERY_MS)
-            .map(|stretch| stretch.to + RECOVERY_MS)
-            .max();
-        Some(pushed.unwrap_or(due))
+        // One start may follow another before it was over; they are in order.
+        let mut due = due;
+        for stretch in &self.adversary.down {
+            if stretch.from <= due && due < stretch.to + RECOVERY_MS {
+                due = stretch.to + RECOVERY_MS;
+            }
+        }
+        Some(due)
     }
 
     fn end_due(&self, hook: Id, file: Id, lines: &[Id], plain: bool) -> Option<u64> {
@@ -289,7 +296,12 @@ impl Judge<'_> {
             (stretch.to..stretch.to + RECOVERY_MS).contains(&seen.at)
         };
         if seen.shown == Shown::Unknown {
-            return self.adversary.down.iter().any(recovers);
+            // Without a status nothing may tell for long what it does (H05).
+            let mut down = self.adversary.down.iter();
+            let old = down.any(|stretch| stretch.to <= seen.at)
+                && !matches!(entries[place].want, Want::None)
+                && self.is_old(entries[place].cast, seen.at);
+            return old || self.adversary.down.iter().any(recovers);
         }
         match &entries[place].want {
             Want::None => seen.shown == Shown::None,
@@ -302,7 +314,8 @@ impl Judge<'_> {
             Want::AsBefore { at } => {
                 let before = &self.shown_at(*at).shown;
                 let settled = &self.shown_at(*at + DEADLINE_MS).shown;
-                let poorer = self.disturbed || self.adversary.knobs.blind;
+                let knobs = self.adversary.knobs;
+                let poorer = self.disturbed || knobs.blind || knobs.fail;
                 let rests = matches!(seen.shown, Shown::Idle | Shown::Review(_));
                 rests
                     && (seen.shown == *before
@@ -330,8 +343,7 @@ impl Judge<'_> {
 
     /// The file tells permission from input; only a hook tells plan, question and form.
     fn names(&self, right: AskKind, shown: AskKind, at: u64, entry: &Entry) -> bool {
-        let unsure =
-            at < entry.from + 600 || self.disturbed || self.in_doubt(entry.cast, at);
+        let unsure = at < entry.from + 600 || self.disturbed || self.in_doubt(entry.cast, at);
         right == shown
             || (unsure
                 && matches!(
@@ -428,24 +440,29 @@ impl Judge<'_> {
         faults
     }
 
+    /// At this moment this model was a version without a status.
+    fn is_old(&self, cast: usize, at: u64) -> bool {
+        let own = &self.signals[self.played.signals_of(cast)];
+        let signals = own.iter().flatten();
+        let process = signals
+            .filter(|signal| signal.at <= at)
+            .rev()
+            .find_map(|signal| {
+                if let What::Found { process } = signal.what {
+                    Some(process)
+                } else {
+                    None
+                }
+            });
+        process.is_some_and(|process| self.played.births[process].old)
+    }
+
     /// Whose request it is can't be told: there is none within 200 ms of the file, another stands beside it or may
     /// just have been slow to be written, or several wait behind it.
     fn in_doubt(&self, cast: usize, at: u64) -> bool {
         let own = &self.signals[self.played.signals_of(cast)];
         let signals = || own.iter().flatten().filter(|s| s.at <= at);
-        let process = signals().rev().find_map(|signal| match signal.what {
-            What::Found { process } => Some(process),
-            What::Hook { .. }
-            | What::Wrote { .. }
-            | What::Removed { .. }
-            | What::Line { .. }
-            | What::KeyFile { .. }
-            | What::Quiet { .. }
-            | What::Stopped { .. }
-            | What::Died { .. }
-            | What::Looked { .. } => None,
-        });
-        if process.is_some_and(|process| self.played.births[process].old) {
+        if self.is_old(cast, at) {
             // Without a status the request itself shows the dialog, and one lane has one at a time.
             return self.disturbed;
         }
@@ -497,7 +514,9 @@ impl Judge<'_> {
                 .iter()
                 .filter(|alert| (from..=to).contains(&alert.at))
                 .any(|alert| {
-                    alert.episode == episode && alert.silent == Some(false) && alert.at < began + 900
+                    alert.episode == episode
+                        && alert.silent == Some(false)
+                        && alert.at < began + 900
                 });
             if early {
                 faults.push(format!(
@@ -546,13 +565,15 @@ impl Judge<'_> {
         };
         let signals = self.signals.iter().enumerate();
         let signals = signals.filter(|(id, signal)| signal.is_some() && ours(*id));
-        let mut changes = signals.filter_map(|(_, signal)| signal.as_ref()).filter_map(|signal| {
-            if let What::Stopped { stopped, .. } = signal.what {
-                Some((signal.at, stopped))
-            } else {
-                None
-            }
-        });
+        let mut changes = signals
+            .filter_map(|(_, signal)| signal.as_ref())
+            .filter_map(|signal| {
+                if let What::Stopped { stopped, .. } = signal.what {
+                    Some((signal.at, stopped))
+                } else {
+                    None
+                }
+            });
         let before = changes.clone().rfind(|(at, _)| *at < from);
         before.is_some_and(|(_, stopped)| stopped)
             || changes.any(|(at, _)| (from..=to).contains(&at))

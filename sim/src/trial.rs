@@ -1,8 +1,10 @@
 //! One history from its seed to its verdict, and how a failing one is made smaller and told.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
-use crate::adversary::{Adversary, Knobs};
+use crate::adversary::{Adversary, IN_TURN, Knobs};
 use crate::author::{self, Scope};
 use crate::cast::Cast;
 use crate::chance::Chance;
@@ -23,8 +25,8 @@ pub struct Plan {
     pub steps: usize,
     /// What may happen.
     pub scope: Scope,
-    /// Which troubles are drawn from.
-    pub knobs: Knobs,
+    /// Which troubles are drawn from; none named: the sets of [`IN_TURN`], one after the other by seed.
+    pub knobs: Option<Knobs>,
 }
 
 /// A history with its troubles.
@@ -42,7 +44,12 @@ pub struct Case {
 #[must_use]
 pub fn draw(seed: u64, plan: Plan) -> Case {
     let mut chance = Chance::new(seed);
-    let knobs = plan.knobs.drawn(&mut chance);
+    let knobs = plan.knobs.unwrap_or_else(|| {
+        let sets = u64::try_from(IN_TURN.len()).unwrap_or(1);
+        let turn = usize::try_from(seed % sets).unwrap_or(0);
+        IN_TURN[turn].parse().unwrap_or_default()
+    });
+    let knobs = knobs.drawn(&mut chance);
     let panes = author::panes(&mut chance, plan.scope);
     let mut cast = Cast::new(panes);
     let mut steps = Vec::new();
@@ -108,7 +115,8 @@ pub fn worst(faults: &[String]) -> Option<&String> {
 
 /// What sort of fault it is, without its times and numbers, so that making a case smaller does not slip
 /// into another fault.
-fn kind(faults: &[String]) -> Option<String> {
+#[must_use]
+pub fn kind(faults: &[String]) -> Option<String> {
     worst(faults).map(|fault| {
         let bare = fault.chars().filter(|c| !c.is_ascii_digit());
         let bare: String = bare.collect();
@@ -191,4 +199,58 @@ pub fn told(seed: u64, case: &Case) -> String {
         case.knobs
     ));
     out
+}
+
+/// Tries the histories of a range of seeds on several threads and tells of each failing one, in no order.
+/// Ends when there are no more seeds or `told` says false.
+pub fn try_all(
+    seeds: std::ops::Range<u64>,
+    plan: Plan,
+    threads: usize,
+    told: &(dyn Fn(Tried) -> bool + Sync),
+) {
+    let next = AtomicU64::new(seeds.start);
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let first = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+                    if first >= seeds.end {
+                        return;
+                    }
+                    let last = seeds.end.min(first + AT_ONCE);
+                    for seed in first..last {
+                        let case = draw(seed, plan);
+                        let faults = verdict(&case);
+                        if !faults.is_empty() && !told(Tried::Failed { seed, case, faults }) {
+                            over.store(true, Ordering::Relaxed);
+                            return;
+                        }
+                    }
+                    if !told(Tried::Done(last - first)) {
+                        over.store(true, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Seeds that a thread takes at once.
+const AT_ONCE: u64 = 64;
+
+/// What [`try_all`] tells.
+pub enum Tried {
+    /// This one failed.
+    Failed {
+        /// Its seed.
+        seed: u64,
+        /// What was played.
+        case: Case,
+        /// What is wrong.
+        faults: Vec<String>,
+    },
+    /// So many more are through.
+    Done(u64),
 }

@@ -63,6 +63,8 @@ pub struct Run {
     pub alerts: Vec<Alert>,
     /// When each signal first arrived.
     pub arrived: Vec<Option<u64>>,
+    /// When a transcript could not be read.
+    pub failed: Vec<u64>,
     /// What broke an invariant.
     pub broken: Vec<String>,
     /// Every event as it was given, for a person to read.
@@ -78,11 +80,21 @@ enum Happening {
     ReadFile(usize),
     Torn(usize),
     Lines(usize),
-    Answer { process: usize, request: u64 },
-    Cpu { process: usize },
+    /// Questions end with the life of the server that asked them.
+    Answer {
+        process: usize,
+        request: u64,
+        life: usize,
+    },
+    Cpu {
+        process: usize,
+        life: usize,
+    },
     Down,
     Up,
-    Recovered,
+    Recovered {
+        life: usize,
+    },
     End,
 }
 
@@ -99,6 +111,8 @@ struct World<'a> {
     keep_log: bool,
 
     down: bool,
+    life: usize,
+    questions: u64,
     recovering: bool,
     /// When this life of the server began, and whether anything newer than that has come.
     up_at: u64,
@@ -169,12 +183,15 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
             ],
             alerts: Vec::new(),
             arrived: vec![None; signals.len()],
+            failed: Vec::new(),
             broken: Vec::new(),
             log: Vec::new(),
             end,
         },
         keep_log,
         down: false,
+        life: 0,
+        questions: 0,
         recovering: false,
         up_at: 0,
         news: BTreeSet::new(),
@@ -313,7 +330,8 @@ impl World<'_> {
         match happening {
             Happening::Signal(id) => self.signal(id),
             Happening::Hook(id) => {
-                if self.down {
+                let mut hung = self.adversary.hung.iter();
+                if self.down || hung.any(|stretch| stretch.holds(self.now)) {
                     self.spool.push(id);
                 } else {
                     self.hook(id);
@@ -324,7 +342,11 @@ impl World<'_> {
                 if !self.down {
                     let agent = self.keys[process].clone();
                     let why = Arc::from("torn");
+                    let before = self.rows_seen();
                     self.step(Event::FileUnreadable { agent, why }, None);
+                    if self.rows_seen() != before {
+                        self.broken("a file that could not be read changed a row".to_owned());
+                    }
                 }
             }
             Happening::Lines(process) => {
@@ -332,14 +354,25 @@ impl World<'_> {
                     self.give_lines(process);
                 }
             }
-            Happening::Answer { process, request } => self.answer(process, request),
-            Happening::Cpu { process } => {
-                if !self.down && self.watched_cpu.contains(&process) {
+            Happening::Answer {
+                process,
+                request,
+                life,
+            } => {
+                if !self.down && life == self.life {
+                    self.answer(process, request);
+                }
+            }
+            Happening::Cpu { process, life } => {
+                if !self.down && life == self.life && self.watched_cpu.contains(&process) {
                     let agent = self.keys[process].clone();
                     let quiet = self.quiet.contains(&process);
-                    self.step(Event::ProcessQuiet { agent, quiet }, None);
+                    self.questions += 1;
+                    if !self.adversary.fails(self.questions) {
+                        self.step(Event::ProcessQuiet { agent, quiet }, None);
+                    }
                     let again = self.now + 1000;
-                    self.at(again, Happening::Cpu { process });
+                    self.at(again, Happening::Cpu { process, life });
                 }
             }
             Happening::Down => {
@@ -349,8 +382,8 @@ impl World<'_> {
                 self.watched_cpu.clear();
             }
             Happening::Up => self.up(),
-            Happening::Recovered => {
-                if !self.down && self.recovering {
+            Happening::Recovered { life } => {
+                if !self.down && self.recovering && life == self.life {
                     self.step(Event::RecoveryEnded, None);
                     self.recovering = false;
                 }
@@ -612,7 +645,11 @@ impl World<'_> {
         if self.down {
             return;
         }
-        let ok = !self.is_blind();
+        self.questions += 1;
+        let ok = !self.is_blind() && !self.adversary.fails(self.questions);
+        if !ok {
+            self.run.failed.push(self.now);
+        }
         if ok {
             self.give_lines(process);
         }
@@ -650,6 +687,7 @@ impl World<'_> {
     /// A new life of the server: what was kept first, then every witness is asked once, then the spool.
     fn up(&mut self) {
         self.down = false;
+        self.life += 1;
         self.recovering = true;
         self.up_at = self.now;
         self.news.clear();
@@ -710,7 +748,8 @@ impl World<'_> {
             }
         }
         let at = self.now + 200;
-        self.at(at, Happening::Recovered);
+        let life = self.life;
+        self.at(at, Happening::Recovered { life });
     }
 
     // ---- one step and what must hold after it ------------------------------------------------------
@@ -808,15 +847,24 @@ impl World<'_> {
                 && (item.badge.is_some() || item.tab.is_none())
             {
                 let (id, badge) = (&item.id, &item.badge);
-                self.broken(format!("process {process} is no session, row {id} shows {badge:?}"));
+                self.broken(format!(
+                    "process {process} is no session, row {id} shows {badge:?}"
+                ));
             }
         }
         let workspaces = self.fleet.workspaces();
         let shows = workspaces.first().and_then(|view| view.badge.as_ref());
         let shows = rank(shows);
         if shows != above.unwrap_or(0) {
-            self.broken(format!("the workspace shows {shows}, its most urgent tab {above:?}"));
+            self.broken(format!(
+                "the workspace shows {shows}, its most urgent tab {above:?}"
+            ));
         }
+    }
+
+    /// How many changes the rows have had.
+    fn rows_seen(&self) -> usize {
+        self.run.seen.iter().map(Vec::len).sum()
     }
 
     fn look_at(&mut self, place: usize, name: Row, row: &Item) {
@@ -887,7 +935,15 @@ impl World<'_> {
                     self.note(format!("    wants the transcript read ({request})"));
                     let id = usize::try_from(request).unwrap_or(0);
                     let at = self.now + 2 * self.adversary.soon(id);
-                    self.at(at, Happening::Answer { process, request });
+                    let life = self.life;
+                    self.at(
+                        at,
+                        Happening::Answer {
+                            process,
+                            request,
+                            life,
+                        },
+                    );
                 }
             }
             Effect::WatchTranscript { agent, on } => {
@@ -921,7 +977,8 @@ impl World<'_> {
                         self.watched_cpu.remove(&process);
                     } else if self.watched_cpu.insert(process) {
                         let at = self.now + 1000;
-                        self.at(at, Happening::Cpu { process });
+                        let life = self.life;
+                        self.at(at, Happening::Cpu { process, life });
                     }
                 }
             }

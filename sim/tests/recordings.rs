@@ -23,8 +23,16 @@ const HISTORIES: u64 = 80_000;
 
 /// Runs in which something was not told: compared is what was.
 const UNTOLD: [(&str, Untold, &str); 4] = [
-    ("s20b_failing_hooks", Untold::Start, "SessionStart's hook broke"),
-    ("s25a_http_hooks", Untold::Start, "http hooks don't fire for SessionStart"),
+    (
+        "s20b_failing_hooks",
+        Untold::Start,
+        "SessionStart's hook broke",
+    ),
+    (
+        "s25a_http_hooks",
+        Untold::Start,
+        "http hooks don't fire for SessionStart",
+    ),
     ("s43_latency", Untold::Tools, "the tools had no hook"),
     ("s46_config_dir", Untold::Files, "status files elsewhere"),
 ];
@@ -89,7 +97,9 @@ impl Words {
     }
 
     fn name(&self, packed: u64) -> String {
-        let places = (0..WINDOW).rev().map(|place| (packed >> (16 * place)) & 0xFFFF);
+        let places = (0..WINDOW)
+            .rev()
+            .map(|place| (packed >> (16 * place)) & 0xFFFF);
         let numbers = places.filter_map(|number| usize::try_from(number).ok()?.checked_sub(1));
         let names: Vec<&str> = numbers.map(|number| self.names[number].as_str()).collect();
         names.join(" | ")
@@ -110,7 +120,11 @@ fn windows(words: &mut Words, stream: &[String]) -> Vec<u64> {
     let mut padded = vec![words.number("^")];
     padded.extend(stream.iter().map(|word| words.number(word)));
     let length = WINDOW.min(padded.len());
-    let pack = |window: &[u16]| window.iter().fold(0, |all, word| (all << 16) | u64::from(*word));
+    let pack = |window: &[u16]| {
+        window
+            .iter()
+            .fold(0, |all, word| (all << 16) | u64::from(*word))
+    };
     padded.windows(length).map(pack).collect()
 }
 
@@ -479,7 +493,11 @@ fn the_model_could_have_made_every_recorded_run() {
             None => Untold::Hooks,
         };
         for stream in &streams.main {
-            found.extend(strange(&mut words, &known.main[&untold], &untold.told(stream)));
+            found.extend(strange(
+                &mut words,
+                &known.main[&untold],
+                &untold.told(stream),
+            ));
         }
         for stream in &streams.lanes {
             found.extend(strange(&mut words, &known.lane, stream));
