@@ -96,7 +96,11 @@ pub fn measure(runs: usize) -> anyhow::Result<bool> {
         at_most(500.0),
     );
     kept &= row("F03 start to 200 right badges", right, at_most(2000.0));
-    kept &= row("F03 list of 200 sessions over the API", listed, at_most(20.0));
+    kept &= row(
+        "F03 list of 200 sessions over the API",
+        listed,
+        at_most(20.0),
+    );
     kept &= row(
         "F03 30 pages at once, each to its snapshot",
         served,

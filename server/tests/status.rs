@@ -39,6 +39,50 @@ fn a_viewer_gets_a_snapshot_then_differences_and_can_ask_anew() {
 }
 
 #[test]
+fn l05_revisions_count_up_by_one_and_a_new_start_is_a_new_epoch() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let mut viewer = browser.status();
+    let first = viewer.epoch.clone();
+    // Each message is one further than the one before, snapshots that were asked for included: the viewer's own
+    // reading fails on a gap. What is asked for in the middle of changes holds them all.
+    let mut tabs = Vec::new();
+    for round in 2..6 {
+        let before = viewer.rev;
+        tabs.push(browser.tab());
+        say(&mut viewer.socket, &ClientMsg::Resync);
+        tabs.push(browser.tab());
+        viewer.until(|viewer| {
+            let known = |tab: &String| viewer.items.iter().any(|item| item.id == *tab);
+            viewer.snapshots == round && tabs.iter().all(known)
+        });
+        assert!(viewer.rev > before);
+        assert_eq!(viewer.epoch, first);
+    }
+    // A second link of the same start counts for itself.
+    assert_eq!(browser.status().rev, 1);
+
+    let (cookie, secret, port) = (browser.cookie.clone(), browser.secret.clone(), server.port);
+    let dir = server.end("-KILL");
+    let mut command = purplemux(dir.path());
+    command.args(["serve", "--port", &port.to_string()]);
+    let (child, _) = support::start(command);
+    let server = TestServer::adopt(dir, port, child);
+    let browser = support::Browser {
+        server: &server,
+        cookie,
+        secret,
+    };
+    let viewer = browser.status();
+    assert_ne!(viewer.epoch, first);
+    assert_eq!((viewer.rev, viewer.snapshots), (1, 1));
+    assert!(
+        tabs.iter()
+            .all(|tab| viewer.items.iter().any(|item| item.id == *tab))
+    );
+}
+
+#[test]
 fn every_way_to_ask_says_the_same() {
     let server = TestServer::start();
     let browser = server.browser();

@@ -4,7 +4,7 @@
 
 import * as api from "./api.ts";
 import { after, everyWhileSeen, now, type Stop } from "./clock.ts";
-import { apply, type Fleet, groups } from "./core/fleet.ts";
+import { apply, type Fleet, groups, parted } from "./core/fleet.ts";
 import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
 import { Link, type Phase } from "./link.ts";
 import { settings } from "./settings.svelte.ts";
@@ -253,7 +253,7 @@ class Page {
       hello: () => JSON.stringify({ type: "hello", secret: api.storedSecret() ?? "" } satisfies ClientMsg),
       silenceMsMax: SILENCE_MS_MAX,
       heard: (data) => this.#heard(data),
-      phase: (phase) => (this.link = phase),
+      phase: (phase) => this.#onPhase(phase),
       refused: () => void this.checkLogin(),
     });
     void this.checkLogin();
@@ -278,6 +278,11 @@ class Page {
       // Only the server's word ends a login; a server that does not answer has said nothing.
       return !(error instanceof api.Refused && error.status === 401);
     }
+  }
+
+  #onPhase(phase: Phase): void {
+    this.link = phase;
+    if (phase.kind !== "live" && this.fleet !== null) this.fleet = parted(this.fleet);
   }
 
   #heard(data: string | ArrayBuffer): void {

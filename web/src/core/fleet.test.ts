@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Item, ServerMsg, Workspace } from "../wire/protocol.ts";
-import { apply, type Fleet, groups, resolvedSince } from "./fleet.ts";
+import { apply, type Fleet, groups, parted, resolvedSince } from "./fleet.ts";
 import { item } from "./sample.ts";
 
 const workspace: Workspace = { id: "w", name: "default", dir: "/", tabs: ["a", "b"], state: null, failed: false };
@@ -41,6 +41,31 @@ describe("fleet", () => {
       expect(fleet?.items.get("a")?.state).toBe("idle");
       expect(fleet?.rev).toBe(1);
     }
+  });
+
+  test("L05 a snapshot that is older than the picture changes nothing, a new epoch replaces all of it", () => {
+    const busy = diff(12, [item({ id: "a", state: "busy" })]);
+    // The update before anything else: it can't stand alone.
+    expect(after([busy])).toEqual({ fleet: null, resync: true });
+    const overtaken = after([snapshot("e1", 11, [item({ id: "a" })]), busy, snapshot("e1", 10, [item({ id: "a", state: "review" }), item({ id: "ghost" })])]);
+    expect(overtaken.resync).toBe(false);
+    expect(overtaken.fleet?.rev).toBe(12);
+    expect([...(overtaken.fleet?.items.values() ?? [])].map((row) => [row.id, row.state])).toEqual([["a", "busy"]]);
+    // The server starts anew and counts from 1.
+    if (overtaken.fleet === null) throw new Error("no fleet");
+    const { fleet } = apply(overtaken.fleet, snapshot("e2", 1, [item({ id: "b", state: "unknown" })]), 0);
+    expect([fleet?.epoch, fleet?.rev, [...(fleet?.items.keys() ?? [])]]).toEqual(["e2", 1, ["b"]]);
+    // A late word of the old start is not taken for one of the new.
+    expect(apply(fleet, diff(13, [item({ id: "a", state: "idle" })]), 0)).toEqual({ fleet, resync: true });
+  });
+
+  test("L05 a new link of the same start counts from 1 and holds", () => {
+    const { fleet } = after([snapshot("e1", 12, [item({ id: "a", state: "busy" })])]);
+    if (fleet === null) throw new Error("no fleet");
+    const again = apply(parted(fleet), snapshot("e1", 1, [item({ id: "a", state: "review" })]), 0);
+    expect(again.fleet?.items.get("a")?.state).toBe("review");
+    expect(again.fleet?.restart).toBeNull();
+    expect(apply(parted(fleet), diff(13, [item({ id: "a", state: "idle" })]), 0).resync).toBe(true);
   });
 
   test("a heartbeat that knows more than we do asks for a snapshot", () => {

@@ -37,6 +37,8 @@ export type Applied = {
 export function apply(fleet: Fleet | null, msg: ServerMsg, localMs: number): Applied {
   switch (msg.type) {
     case "snapshot": {
+      // Of one start and one link the later word counts, in whatever order they come.
+      if (fleet !== null && msg.epoch === fleet.epoch && msg.rev < fleet.rev) return { fleet, resync: false };
       const items = new Map(msg.items.map((item) => [item.id, item]));
       const next: Fleet = {
         epoch: msg.epoch,
@@ -69,6 +71,14 @@ export function apply(fleet: Fleet | null, msg: ServerMsg, localMs: number): App
     case "refused":
       return { fleet, resync: false };
   }
+}
+
+/**
+ * The same picture once its link is gone. The server counts what it says per link, so the first snapshot of the next one
+ * holds whatever its number is.
+ */
+export function parted(fleet: Fleet): Fleet {
+  return { ...fleet, rev: -1 };
 }
 
 function restartAfter(before: Fleet | null, epoch: string, nowMs: number, items: readonly Item[]): Restart | null {
