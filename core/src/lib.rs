@@ -13,6 +13,7 @@ pub mod witness;
 pub mod effect;
 pub mod view;
 
+pub mod alerts;
 pub mod fleet;
 pub mod net;
 

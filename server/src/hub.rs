@@ -22,7 +22,7 @@ use crate::effects::persist::{self, Badges, Keep};
 use crate::ingest::process::Processes;
 use crate::ingest::transcript::Transcripts;
 use crate::ingest::{self, Witnesses};
-use crate::{task, tmux};
+use crate::{push, task, tmux};
 
 /// What is shown now: a level, replaced as a whole; `wire::diff` makes the difference per viewer.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,6 +61,8 @@ pub struct Config {
     pub journal: journal::Config,
     /// The rows that [`Keep`] holds, as they were given to it: agent and value.
     pub restored: Vec<(String, String)>,
+    /// Who tells the person.
+    pub alerts: push::Handle,
     /// Claude's directories known from the start (`$CLAUDE_CONFIG_DIR`, else `~/.claude`); more are
     /// learned from processes and hooks. See [`crate::ingest::default_claude_dirs`].
     pub claude_dirs: Vec<PathBuf>,
@@ -210,6 +212,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         publish,
         degraded: BTreeMap::new(),
         beside: Beside::default(),
+        alerts: config.alerts,
         overdue: None,
     };
     let agents = restored.iter().map(|(agent, _)| agent.clone()).collect();
@@ -253,6 +256,7 @@ struct Hub {
     publish: watch::Sender<Arc<Snapshot>>,
     degraded: BTreeMap<Degraded, String>,
     beside: Beside,
+    alerts: push::Handle,
     /// The deadline that was still there after it had been told that it passed.
     overdue: Option<Time>,
 }
@@ -386,9 +390,18 @@ impl Hub {
             } => {
                 // A target of its own: who was told can be read from the log without everything else.
                 debug!(target: "purplemux::told", %agent, ?episode, ?badge, silent, "notify");
+                let items = self.fleet.items();
+                let about = |item: &&view::Item| item.episode == Some(episode);
+                if let Some(item) = items.iter().find(about) {
+                    let since = item.since.boot;
+                    self.alerts
+                        .notify(self.dressed(item), episode, since, silent)
+                        .await;
+                }
             }
             Effect::Withdraw { agent, episode } => {
                 debug!(target: "purplemux::told", %agent, ?episode, "withdraw");
+                self.alerts.withdraw(episode).await;
             }
             Effect::Persist {
                 agent,
@@ -451,15 +464,19 @@ impl Hub {
         }
     }
 
+    /// A row as it is sent, with what is shown beside its badge.
+    fn dressed(&self, item: &view::Item) -> Item {
+        let mut item = Item::from(item);
+        let ports = self.beside.ports.get(&item.id);
+        item.ports = ports.cloned().unwrap_or_default();
+        let dir = item.cwd.as_ref();
+        let branch = dir.and_then(|dir| self.beside.branches.get(dir));
+        item.branch = branch.cloned().flatten();
+        item
+    }
+
     fn publish(&self) {
-        let mut items: Vec<Item> = self.fleet.items().iter().map(Item::from).collect();
-        for item in &mut items {
-            let ports = self.beside.ports.get(&item.id);
-            item.ports = ports.cloned().unwrap_or_default();
-            let dir = item.cwd.as_ref();
-            let branch = dir.and_then(|dir| self.beside.branches.get(dir));
-            item.branch = branch.cloned().flatten();
-        }
+        let items: Vec<Item> = self.fleet.items().iter().map(|i| self.dressed(i)).collect();
         let workspaces: Vec<Workspace> = self
             .fleet
             .workspaces()

@@ -14,6 +14,8 @@ pub mod tabs;
 
 pub mod pane;
 
+pub mod push;
+
 pub mod web;
 
 pub mod store;

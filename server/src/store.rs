@@ -48,6 +48,17 @@ const MIGRATIONS: &[M<'_>] = &[M::up(
     CREATE INDEX journal_tab ON journal (tab, seq) WHERE tab IS NOT NULL;
     CREATE TABLE journal_size (one INTEGER PRIMARY KEY CHECK (one = 1), bytes INTEGER NOT NULL) STRICT;
     INSERT INTO journal_size VALUES (1, 0);",
+), M::up(
+    "CREATE TABLE subscriptions (
+        login TEXT PRIMARY KEY REFERENCES logins(id) ON DELETE CASCADE,
+        address TEXT NOT NULL, choices TEXT NOT NULL, last TEXT
+    ) STRICT;
+    CREATE TABLE notifications (
+        seq INTEGER PRIMARY KEY, episode INTEGER NOT NULL, row TEXT NOT NULL, title TEXT NOT NULL,
+        about TEXT NOT NULL, text TEXT NOT NULL, at_ms INTEGER NOT NULL, ended_ms INTEGER
+    ) STRICT;
+    ALTER TABLE logins ADD COLUMN name TEXT NOT NULL DEFAULT '';
+    ALTER TABLE logins ADD COLUMN seen_ms INTEGER NOT NULL DEFAULT 0;",
 )];
 
 /// A workspace as it is kept.
@@ -93,6 +104,42 @@ pub struct LoginRow {
     pub secret_hash: Vec<u8>,
     /// When it was made, unix ms.
     pub created_ms: i64,
+    /// What its browser calls itself; empty if it did not say.
+    pub name: String,
+    /// When it was last used, unix ms, to the minute; 0: not since it was made.
+    pub seen_ms: i64,
+}
+
+/// A device's push subscription; `address`, `choices` and `last` are JSON that only their owner reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubscriptionRow {
+    /// Its login, which it ends with.
+    pub login: String,
+    /// Where it listens. A secret: whoever has it can write to the device's push service.
+    pub address: String,
+    /// What it wants.
+    pub choices: String,
+    /// How the last delivery went.
+    pub last: Option<String>,
+}
+
+/// A notification as it is remembered.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct NotificationRow {
+    /// Which stay.
+    pub episode: u64,
+    /// The row it was about.
+    pub row: String,
+    /// The session's title then.
+    pub title: String,
+    /// permission, question, plan, form, dialog, startup, finished or failed.
+    pub about: String,
+    /// What was asked, or Claude's last words.
+    pub text: String,
+    /// When somebody was first told, unix ms.
+    pub at_ms: i64,
+    /// When it was over.
+    pub ended_ms: Option<i64>,
 }
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -349,7 +396,7 @@ impl Store {
     pub async fn logins(&self) -> Result<Vec<LoginRow>> {
         self.ask(|c| {
             c.prepare_cached(
-                "SELECT id, authority, cookie_hash, secret_hash, created_ms FROM logins",
+                "SELECT id, authority, cookie_hash, secret_hash, created_ms, name, seen_ms FROM logins",
             )?
             .query_map([], |row| {
                 Ok(LoginRow {
@@ -358,6 +405,8 @@ impl Store {
                     cookie_hash: row.get(2)?,
                     secret_hash: row.get(3)?,
                     created_ms: row.get(4)?,
+                    name: row.get(5)?,
+                    seen_ms: row.get(6)?,
                 })
             })?
             .collect()
@@ -372,8 +421,32 @@ impl Store {
     pub async fn add_login(&self, row: LoginRow) -> Result<()> {
         self.ask(move |c| {
             c.execute(
-                "INSERT INTO logins (id, authority, cookie_hash, secret_hash, created_ms) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![row.id, row.authority, row.cookie_hash, row.secret_hash, row.created_ms],
+                "INSERT INTO logins (id, authority, cookie_hash, secret_hash, created_ms, name, seen_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                params![
+                    row.id,
+                    row.authority,
+                    row.cookie_hash,
+                    row.secret_hash,
+                    row.created_ms,
+                    row.name,
+                    row.seen_ms
+                ],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Notes when a login was last used.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn login_seen(&self, id: String, seen_ms: i64) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "UPDATE logins SET seen_ms = ?2 WHERE id = ?1",
+                params![id, seen_ms],
             )
             .map(drop)
         })
@@ -467,6 +540,145 @@ impl Store {
             c.prepare_cached("SELECT agent, value FROM badges ORDER BY agent")?
                 .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect()
+        })
+        .await
+    }
+}
+
+impl Store {
+    /// All push subscriptions.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn subscriptions(&self) -> Result<Vec<SubscriptionRow>> {
+        self.ask(|c| {
+            c.prepare_cached("SELECT login, address, choices, last FROM subscriptions")?
+                .query_map([], |row| {
+                    Ok(SubscriptionRow {
+                        login: row.get(0)?,
+                        address: row.get(1)?,
+                        choices: row.get(2)?,
+                        last: row.get(3)?,
+                    })
+                })?
+                .collect()
+        })
+        .await
+    }
+
+    /// Puts a login's subscription in place of an earlier one.
+    ///
+    /// # Errors
+    /// The database can't be written, or there is no such login.
+    pub async fn put_subscription(&self, row: SubscriptionRow) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "INSERT INTO subscriptions (login, address, choices, last) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (login) DO UPDATE SET address = excluded.address,
+                    choices = excluded.choices, last = excluded.last",
+                params![row.login, row.address, row.choices, row.last],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Removes a login's subscription, if there is one.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn remove_subscription(&self, login: String) -> Result<()> {
+        self.ask(move |c| {
+            c.execute("DELETE FROM subscriptions WHERE login = ?1", [login])
+                .map(drop)
+        })
+        .await
+    }
+
+    /// Notes how the last delivery to a login went.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn set_delivery(&self, login: String, last: String) -> Result<()> {
+        self.ask(move |c| {
+            c.execute(
+                "UPDATE subscriptions SET last = ?2 WHERE login = ?1",
+                params![login, last],
+            )
+            .map(drop)
+        })
+        .await
+    }
+
+    /// Remembers a notification, or what it says now if its stay is known already; the oldest beyond `most` go.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn add_notification(&self, row: NotificationRow, most: u32) -> Result<()> {
+        self.ask(move |c| {
+            let tx = c.transaction()?;
+            let episode = i64::try_from(row.episode).unwrap_or(i64::MAX);
+            let known = tx.execute(
+                "UPDATE notifications SET title = ?3, about = ?4, text = ?5
+                 WHERE row = ?2 AND episode = ?1 AND ended_ms IS NULL",
+                params![episode, row.row, row.title, row.about, row.text],
+            )?;
+            if known == 0 {
+                tx.execute(
+                    "INSERT INTO notifications (episode, row, title, about, text, at_ms, ended_ms)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                    params![episode, row.row, row.title, row.about, row.text, row.at_ms, row.ended_ms],
+                )?;
+                tx.execute(
+                    "DELETE FROM notifications WHERE seq <= (SELECT max(seq) FROM notifications) - ?1",
+                    [most],
+                )?;
+            }
+            tx.commit()
+        })
+        .await
+    }
+
+    /// Notes that a stay is over; the row it was about, if it was open. Numbers of stays begin anew with each
+    /// start of the server, so the newest of that number is meant.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn end_notification(&self, episode: u64, at_ms: i64) -> Result<Option<String>> {
+        self.ask(move |c| {
+            c.query_row(
+                "UPDATE notifications SET ended_ms = ?2 WHERE ended_ms IS NULL
+                    AND seq = (SELECT max(seq) FROM notifications WHERE episode = ?1) RETURNING row",
+                params![i64::try_from(episode).unwrap_or(i64::MAX), at_ms],
+                |row| row.get(0),
+            )
+            .optional()
+        })
+        .await
+    }
+
+    /// The notifications that are remembered, newest first.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn notifications(&self) -> Result<Vec<NotificationRow>> {
+        self.ask(|c| {
+            c.prepare_cached(
+                "SELECT episode, row, title, about, text, at_ms, ended_ms FROM notifications
+                 ORDER BY seq DESC",
+            )?
+            .query_map([], |row| {
+                Ok(NotificationRow {
+                    episode: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+                    row: row.get(1)?,
+                    title: row.get(2)?,
+                    about: row.get(3)?,
+                    text: row.get(4)?,
+                    at_ms: row.get(5)?,
+                    ended_ms: row.get(6)?,
+                })
+            })?
+            .collect()
         })
         .await
     }

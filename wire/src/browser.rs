@@ -296,6 +296,12 @@ pub enum ClientMsg {
         #[ts(type = "number")]
         episode: u64,
     },
+    /// This row is in front here, in a visible and focused window; `None`: no row is. Said at every change; a
+    /// viewer that has said nothing has none.
+    Front {
+        /// The item.
+        item: Option<String>,
+    },
     /// Send me a snapshot.
     Resync,
 }

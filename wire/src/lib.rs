@@ -18,4 +18,4 @@ pub mod typescript;
 
 mod cron;
 mod json;
-mod text;
+pub mod text;

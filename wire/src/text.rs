@@ -10,7 +10,7 @@ pub(crate) const ASK_CHARS_MAX: usize = 4000;
 /// Claude's last words, a prompt, an error: a few lines on a card.
 pub(crate) const MESSAGE_CHARS_MAX: usize = 2000;
 /// Names: of tools, types, reasons, titles, option labels.
-pub(crate) const NAME_CHARS_MAX: usize = 200;
+pub const NAME_CHARS_MAX: usize = 200;
 /// Paths: Linux's PATH_MAX. A longer one can't be opened.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
 /// Claude's ids are UUIDs and `toolu_…`; anything much longer is none of them.
@@ -22,7 +22,8 @@ pub(crate) fn block(text: &str, chars_max: usize) -> Arc<str> {
 }
 
 /// One line: line breaks become `⏎`.
-pub(crate) fn line(text: &str, chars_max: usize) -> Arc<str> {
+#[must_use]
+pub fn line(text: &str, chars_max: usize) -> Arc<str> {
     Arc::from(visible(text.trim(), chars_max, " ⏎ "))
 }
 

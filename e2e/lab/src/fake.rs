@@ -608,7 +608,9 @@ mod tests {
         );
         let ends = fake.ends();
         assert_eq!(
-            ends.iter().map(|end| (end.id, &end.how)).collect::<Vec<_>>(),
+            ends.iter()
+                .map(|end| (end.id, &end.how))
+                .collect::<Vec<_>>(),
             [(found.id, &How::Complete("end_turn"))]
         );
         let line: Value =

@@ -25,10 +25,11 @@ use crate::effects::journal;
 use crate::home::{Home, random_hex, write_atomic};
 use crate::logfile::{self, LogFile};
 use crate::pane::Panes;
+use crate::push::Push;
 use crate::tabs::Tabs;
 use crate::web::auth::{Auth, Names};
 use crate::web::{App, listen as doors, router};
-use crate::{clock, hub, ingest, store, sys, tmux};
+use crate::{clock, hub, ingest, push, store, sys, tmux};
 
 /// The port if none is asked for.
 const PORT: u16 = 8022;
@@ -263,6 +264,7 @@ async fn assemble(
         host: HostId::from(host.as_str()),
         home: home.dir().to_owned(),
     });
+    let (alerts, told) = push::channel();
     let (hub, fleet) = hub::spawn(hub::Config {
         host: HostId::from(host.as_str()),
         home: home.dir().to_owned(),
@@ -275,8 +277,11 @@ async fn assemble(
             bounds: journal::Bounds::default(),
         },
         restored: store.badges().await?,
+        alerts: alerts.clone(),
         claude_dirs: ingest::default_claude_dirs(),
     });
+    let contact = push_contact(&store, &address).await?;
+    let push = Push::start(home.dir(), contact, store.clone(), hub.snapshots(), told).await?;
     let tabs = Tabs::start(store.clone(), hub.clone(), tmux.clone()).await?;
     let (ended, mut endings) = mpsc::channel(16);
     let panes = Panes::new(tmux.clone(), ended);
@@ -294,6 +299,8 @@ async fn assemble(
         address,
         epoch: random_hex::<8>(),
         hub,
+        alerts,
+        push,
         tabs,
         store,
         tmux,
@@ -323,6 +330,19 @@ async fn journal_text(store: &store::Store) -> Result<bool> {
             Ok(false)
         }
     }
+}
+
+/// By what push services may reach whoever runs this server: the setting `push.contact` (a `mailto:` or https
+/// URL), else the public address, else a mail address that is nobody's.
+async fn push_contact(store: &store::Store, address: &str) -> Result<String> {
+    let chosen = store.setting("push.contact").await?;
+    Ok(chosen.unwrap_or_else(|| {
+        if address.starts_with("https://") {
+            address.to_owned()
+        } else {
+            "mailto:purplemux@example.org".to_owned()
+        }
+    }))
 }
 
 /// What to open in a browser.

@@ -40,6 +40,9 @@ pub async fn health() -> Json<Health> {
 #[derive(Debug, Deserialize)]
 pub struct LoginCode {
     code: String,
+    /// What the device is to be called in the list of devices.
+    #[serde(default)]
+    name: String,
 }
 
 /// `POST /api/login`: trades a code for a cookie and a secret.
@@ -49,7 +52,7 @@ pub struct LoginCode {
 pub async fn login(
     State(app): Shared,
     sent_to: Option<Extension<SentTo>>,
-    Input(LoginCode { code }): Input<LoginCode>,
+    Input(LoginCode { code, name }): Input<LoginCode>,
 ) -> Result<Response, Problem> {
     let Some(Extension(SentTo { authority, from })) = sent_to else {
         return Err(Problem::new(
@@ -59,7 +62,7 @@ pub async fn login(
     };
     let granted = app
         .auth
-        .sign_in(&code, &authority, from, clock::wall_ms())
+        .sign_in(&code, &authority, &name, from, clock::wall_ms())
         .await
         .map_err(|error| Problem::internal(&error))?;
     let granted = granted.map_err(|denied| match denied {

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::home::random_hex;
 use crate::store::{LoginRow, Store};
+use crate::{clock, task};
 
 /// How long a login code can be traded, in milliseconds.
 pub const CODE_MS_MAX: i64 = 10 * 60 * 1000;
@@ -25,6 +26,9 @@ const FAILURES_PER_MINUTE: u32 = 20;
 
 /// Addresses remembered for that; beyond it the oldest minute's are forgotten.
 const ADDRESSES_MAX: usize = 1024;
+
+/// How exactly it is kept when a login was last used.
+const SEEN_EVERY_MS: u64 = 60_000;
 
 /// The header that carries a login's secret.
 pub const SECRET_HEADER: &str = "x-pmux-secret";
@@ -310,7 +314,7 @@ impl Auth {
         Ok((code, expires_ms))
     }
 
-    /// Trades a code for a login bound to `authority`.
+    /// Trades a code for a login bound to `authority`. `name`: what the browser calls itself.
     ///
     /// # Errors
     /// The store can't be written; a refusal is the inner value.
@@ -318,6 +322,7 @@ impl Auth {
         &self,
         code: &str,
         authority: &str,
+        name: &str,
         from: IpAddr,
         now_ms: i64,
     ) -> Result<Result<Granted, Denied>> {
@@ -338,6 +343,10 @@ impl Auth {
             cookie_hash: hash(&half).to_vec(),
             secret_hash: hash(&secret).to_vec(),
             created_ms: now_ms,
+            name: purplemux_wire::text::line(name, purplemux_wire::text::NAME_CHARS_MAX)
+                .as_ref()
+                .to_owned(),
+            seen_ms: 0,
         };
         self.store.add_login(row.clone()).await?;
         self.logins().insert(login.clone(), row);
@@ -386,9 +395,32 @@ impl Auth {
     #[must_use]
     pub fn proves(&self, login: &str, secret: &str) -> bool {
         let secret_hash = hash(secret);
-        self.logins()
-            .get(login)
-            .is_some_and(|row| bool::from(secret_hash.ct_eq(row.secret_hash.as_slice())))
+        let mut logins = self.logins();
+        let Some(row) = logins
+            .get_mut(login)
+            .filter(|row| bool::from(secret_hash.ct_eq(row.secret_hash.as_slice())))
+        else {
+            return false;
+        };
+        let now_ms = clock::wall_ms();
+        if now_ms.abs_diff(row.seen_ms) >= SEEN_EVERY_MS {
+            row.seen_ms = now_ms;
+            let (store, id) = (self.store.clone(), row.id.clone());
+            task::spawn("login seen", async move {
+                if let Err(why) = store.login_seen(id, now_ms).await {
+                    tracing::debug!("when a login was used can't be written down: {why:#}");
+                }
+            });
+        }
+        true
+    }
+
+    /// The logins, the newest first.
+    #[must_use]
+    pub fn devices(&self) -> Vec<LoginRow> {
+        let mut rows: Vec<_> = self.logins().values().cloned().collect();
+        rows.sort_by(|a, b| (b.created_ms, &b.id).cmp(&(a.created_ms, &a.id)));
+        rows
     }
 
     /// Whether this is the hooks' token.
@@ -602,7 +634,11 @@ mod tests {
         let from = "127.0.0.1".parse().unwrap();
         let (code, _) = auth.mint_code(0).await.unwrap();
         assert_eq!(code.len(), 32);
-        let granted = auth.sign_in(&code, LOCAL, from, 1).await.unwrap().unwrap();
+        let granted = auth
+            .sign_in(&code, LOCAL, "", from, 1)
+            .await
+            .unwrap()
+            .unwrap();
         let headers = with_cookie(&granted.cookie);
         assert_eq!(auth.by_cookie(&headers, LOCAL), Some(granted.login.clone()));
         assert_eq!(auth.by_cookie(&headers, "localhost:8022"), None);
@@ -626,11 +662,14 @@ mod tests {
         let from = "127.0.0.1".parse().unwrap();
         let (code, expires_ms) = auth.mint_code(0).await.unwrap();
         assert_eq!(expires_ms, 600_000);
-        auth.sign_in(&code, LOCAL, from, 0).await.unwrap().unwrap();
-        let again = auth.sign_in(&code, LOCAL, from, 0).await.unwrap();
+        auth.sign_in(&code, LOCAL, "", from, 0)
+            .await
+            .unwrap()
+            .unwrap();
+        let again = auth.sign_in(&code, LOCAL, "", from, 0).await.unwrap();
         assert_eq!(again.unwrap_err(), Denied::Code);
         let (late, _) = auth.mint_code(0).await.unwrap();
-        let late = auth.sign_in(&late, LOCAL, from, 600_000).await.unwrap();
+        let late = auth.sign_in(&late, LOCAL, "", from, 600_000).await.unwrap();
         assert_eq!(late.unwrap_err(), Denied::Code);
     }
 
@@ -639,20 +678,23 @@ mod tests {
         let (_dir, auth) = auth().await;
         let (guesser, owner) = ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
         for _ in 0..FAILURES_PER_MINUTE {
-            let refused = auth.sign_in("guess", LOCAL, guesser, 0).await.unwrap();
+            let refused = auth.sign_in("guess", LOCAL, "", guesser, 0).await.unwrap();
             assert_eq!(refused.unwrap_err(), Denied::Code);
         }
-        let slowed = auth.sign_in("guess", LOCAL, guesser, 0).await.unwrap();
+        let slowed = auth.sign_in("guess", LOCAL, "", guesser, 0).await.unwrap();
         assert_eq!(slowed.unwrap_err(), Denied::TooMany);
-        let other = auth.sign_in("guess", LOCAL, owner, 0).await.unwrap();
+        let other = auth.sign_in("guess", LOCAL, "", owner, 0).await.unwrap();
         assert_eq!(other.unwrap_err(), Denied::Code);
         // Whoever has a code did not guess, wherever they are behind the same address.
         let (code, _) = auth.mint_code(0).await.unwrap();
-        auth.sign_in(&code, LOCAL, guesser, 0)
+        auth.sign_in(&code, LOCAL, "", guesser, 0)
             .await
             .unwrap()
             .unwrap();
-        let later = auth.sign_in("guess", LOCAL, guesser, 60_000).await.unwrap();
+        let later = auth
+            .sign_in("guess", LOCAL, "", guesser, 60_000)
+            .await
+            .unwrap();
         assert_eq!(later.unwrap_err(), Denied::Code);
     }
 }

@@ -10,6 +10,7 @@ pub mod api;
 pub mod assets;
 pub mod explain;
 pub mod hook;
+pub mod notices;
 pub mod status_ws;
 pub mod terminal_ws;
 
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::hub;
+use crate::push;
 use crate::store::Store;
 use crate::tabs::Tabs;
 use crate::tmux;
@@ -64,6 +66,10 @@ pub struct App {
     pub epoch: String,
     /// The fleet's owner.
     pub hub: hub::Handle,
+    /// Who hears what a page has in front.
+    pub alerts: push::Handle,
+    /// The devices that are told.
+    pub push: push::Push,
     /// The layout's owner.
     pub tabs: Tabs,
     /// The database, for what lies in no one else's memory.
@@ -225,6 +231,16 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/check-claude", get(api::check_claude))
         .route("/api/claude", get(api::claude))
         .route("/api/explain", get(explain::explain))
+        .route(
+            "/api/push",
+            get(notices::push)
+                .put(notices::subscribe)
+                .delete(notices::unsubscribe),
+        )
+        .route("/api/push/test", post(notices::test))
+        .route("/api/notifications", get(notices::notifications))
+        .route("/api/devices", get(notices::devices))
+        .route("/api/devices/{id}", delete(notices::revoke))
         .layer(axum::middleware::from_fn(proven));
     let sockets = Router::new()
         .route("/api/status", get(status_ws::open))

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::terminal_ws::{farewell, greet};
 use super::{App, Caller, Shared};
 use crate::hub::Snapshot;
-use crate::{clock, sys};
+use crate::{clock, push, sys};
 
 /// Between signs of life, so that a dead link is noticed within 15 s.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ async fn run(app: Arc<App>, caller: Caller, mut socket: WebSocket) {
         waiting,
     };
     let (code, reason) = tokio::select! {
-        end = read(&app, &mut stream, replies) => end,
+        end = read(&app, &mut stream, replies, app.alerts.viewer(&owner)) => end,
         end = viewer.write(&app) => end,
         () = app.auth.until_signed_out(&owner) => (close_code::POLICY, "signed out"),
     };
@@ -81,6 +81,7 @@ async fn read(
     app: &App,
     stream: &mut SplitStream<WebSocket>,
     replies: mpsc::Sender<Reply>,
+    front: push::Viewer,
 ) -> (u16, &'static str) {
     loop {
         let text = match tokio::time::timeout(SILENCE_MAX, stream.next()).await {
@@ -97,6 +98,10 @@ async fn read(
         let reply = match serde_json::from_str(&text) {
             Ok(ClientMsg::Hello { .. }) => None,
             Ok(ClientMsg::Resync) => Some(Reply::Snapshot),
+            Ok(ClientMsg::Front { item }) => {
+                front.looks(item.as_deref()).await;
+                None
+            }
             Ok(ClientMsg::Seen {
                 request,
                 item,

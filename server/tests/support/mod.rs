@@ -12,6 +12,7 @@
     reason = "it starts the server and waits with a deadline"
 )]
 
+pub mod push_service;
 pub mod standin;
 
 use std::io::{BufRead as _, BufReader};

@@ -165,7 +165,9 @@ export type ClientMsg = { "type": "hello",
   /** The item. */
   item: string,
   /** The episode dismissed. */
-  episode: number, } | { "type": "resync" };
+  episode: number, } | { "type": "front",
+  /** The item. */
+  item: string | null, } | { "type": "resync" };
 
 /** The reasons there are. */
 export type Reason = "asked" | "working" | "finished" | "failed" | "waiting" | "interrupted" | "read" | "restarted" | "starting" | "ended" | "no-agent";
