@@ -892,6 +892,9 @@ impl Claude {
             }
             Act::Suspend => {
                 let free = self.dialogs.is_empty() && !self.menu && self.agents.is_empty();
+                // Nor is anything on its way that its end would have to hold back.
+                let mut last = self.signals.iter().rev().take(20);
+                let free = free && last.all(|(signal, _)| signal.at <= self.now);
                 let free = free && self.now > self.written_at && !self.between;
                 if free && !self.is_clearing() {
                     let (process, now) = (self.process, self.now);
@@ -2235,7 +2238,8 @@ impl Claude {
             return;
         }
         let now = self.now;
-        self.begin(notice_turn(), true);
+        // Without hooks nothing tells that it was typed.
+        self.begin(notice_turn(), !self.unheard);
         self.new_prompt();
         if let Some(main) = &mut self.main {
             main.phase = Phase::Bang;

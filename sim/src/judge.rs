@@ -151,6 +151,10 @@ impl Judge<'_> {
                 asked + DEADLINE_MS + self.blind(file, asked).map_or(0, |_| RECOVERY_MS)
             });
         }
+        if self.is_unknown_before(written) {
+            // A session that was met at rest has nothing to show for what it did before.
+            return hook.map(|hook| hook.max(asked) + DEADLINE_MS);
+        }
         // Nothing but the transcript tells in time.
         let seen = lines
             .iter()
@@ -165,6 +169,23 @@ impl Judge<'_> {
             (None, Some(hook)) if hook < file + LATE_MS => Some(hook.max(asked) + DEADLINE_MS),
             (None, Some(_) | None) => None,
         }
+    }
+
+    /// Nothing that its process wrote with a status was read before this write was.
+    fn is_unknown_before(&self, file: Id) -> bool {
+        let Some(Signal {
+            what: What::Wrote { process, .. },
+            ..
+        }) = &self.signals[file]
+        else {
+            return false;
+        };
+        let own = self.played.signals_of(self.played.cast_of(file));
+        let first = self.signals[own.clone()].iter().position(|signal| {
+            matches!(signal, Some(Signal { what: What::Wrote { process: other, file }, .. })
+                if other == process && file.status.is_some())
+        });
+        first.is_some_and(|first| self.arrived(own.start + first) == self.arrived(file))
     }
 
     /// Entries that lost or late evidence makes right besides the truth.

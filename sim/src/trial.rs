@@ -225,6 +225,7 @@ pub fn try_all(
                         let faults = verdict(&case);
                         if !faults.is_empty() && !told(Tried::Failed { seed, case, faults }) {
                             over.store(true, Ordering::Relaxed);
+                            told(Tried::Done(seed + 1 - first));
                             return;
                         }
                     }
