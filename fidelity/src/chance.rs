@@ -1,0 +1,63 @@
+//! Chance that can be repeated: a seed gives the same scripts on every machine and in every release.
+//! Must never take anything from the world.
+
+/// SplitMix64 (Steele, Lea, Flood 2014): small, portable, good enough to pick what a person does next.
+#[derive(Clone, Debug)]
+pub struct Chance(u64);
+
+impl Chance {
+    /// The stream number `stream` of this seed.
+    #[must_use]
+    pub fn new(seed: u64, stream: u64) -> Self {
+        let mut start = Self(seed ^ stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
+        Self(start.bits())
+    }
+
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.bits() % (high - low + 1)
+    }
+
+    /// True `percent` times of a hundred.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.bits() % 100 < percent
+    }
+
+    /// One of these, each as likely as its weight; at least one weight is above zero.
+    pub fn weighted<T: Copy>(&mut self, choices: &[(u64, T)]) -> T {
+        let total: u64 = choices.iter().map(|(weight, _)| weight).sum();
+        let mut left = self.bits() % total;
+        for (weight, choice) in choices {
+            if left < *weight {
+                return *choice;
+            }
+            left -= weight;
+        }
+        unreachable!("the weights sum to the total")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_stream_and_another_gives_another() {
+        let take = |seed, stream| {
+            let mut chance = Chance::new(seed, stream);
+            (0..8).map(|_| chance.between(0, 999)).collect::<Vec<_>>()
+        };
+        assert_eq!(take(7, 1), take(7, 1));
+        assert_ne!(take(7, 1), take(8, 1));
+        assert_ne!(take(7, 1), take(7, 2));
+    }
+}
