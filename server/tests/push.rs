@@ -13,13 +13,13 @@ use std::time::{Duration, Instant};
 
 use purplemux_wire::browser::ClientMsg;
 use serde_json::{Value, json};
-use support::push_service::PushService;
+use support::push_service::PushEndpoint;
 use support::standin::{Standin, item_of, shows, wait};
 use support::{Browser, TestServer, place, say};
 
 fn subscribe(
     browser: &Browser<'_>,
-    service: &PushService,
+    service: &PushEndpoint,
     device: &str,
     way: &str,
     choices: &Value,
@@ -55,7 +55,7 @@ fn front(viewer: &mut support::Viewer, item: Option<&str>) {
 #[test]
 fn m01_m04_one_alert_per_device_and_one_taken_back() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let (desk, pocket) = (server.browser(), server.browser());
     subscribe(&desk, &service, "desk", "ok", &desktop());
     subscribe(
@@ -104,7 +104,7 @@ fn m01_m04_one_alert_per_device_and_one_taken_back() {
 #[test]
 fn m02_in_front_on_the_desktop_the_phone_calls_after_ten_seconds() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let (desk, pocket) = (server.browser(), server.browser());
     subscribe(&desk, &service, "desk", "ok", &desktop());
     subscribe(&pocket, &service, "pocket", "ok", &phone());
@@ -132,7 +132,7 @@ fn m02_in_front_on_the_desktop_the_phone_calls_after_ten_seconds() {
 #[test]
 fn m03_what_was_over_within_a_second_is_told_to_nobody() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let desk = server.browser();
     subscribe(&desk, &service, "desk", "ok", &desktop());
     let (short, long) = (
@@ -150,7 +150,7 @@ fn m03_what_was_over_within_a_second_is_told_to_nobody() {
 #[test]
 fn m05_the_phone_is_called_when_the_desktop_was_left_alone() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let (desk, pocket) = (server.browser(), server.browser());
     subscribe(&desk, &service, "desk", "ok", &desktop());
     let hasty = json!({ "class": "phone", "escalate_s": 10 });
@@ -170,7 +170,7 @@ fn m05_the_phone_is_called_when_the_desktop_was_left_alone() {
 #[test]
 fn m08_a_device_that_is_gone_is_removed_and_one_that_hangs_delays_nobody() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let (gone, hung, busy, well) = (
         server.browser(),
         server.browser(),
@@ -225,7 +225,7 @@ fn m08_a_device_that_is_gone_is_removed_and_one_that_hangs_delays_nobody() {
 #[test]
 fn m08_the_test_button_tells_the_truth() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let browser = server.browser();
     let none = browser.write("POST", "/api/push/test", &json!({}));
     assert_eq!(none.status, 404);
@@ -250,7 +250,7 @@ fn m08_the_test_button_tells_the_truth() {
 #[test]
 fn m09_what_is_asked_is_on_the_lock_screen_only_where_that_was_chosen() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let (open, shy, mute) = (server.browser(), server.browser(), server.browser());
     subscribe(&open, &service, "open", "ok", &desktop());
     subscribe(
@@ -281,7 +281,7 @@ fn m09_what_is_asked_is_on_the_lock_screen_only_where_that_was_chosen() {
 
 #[test]
 fn what_was_told_before_a_restart_is_taken_back_after_it() {
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let server = TestServer::start_in(place());
     let browser = server.browser();
     subscribe(&browser, &service, "desk", "ok", &desktop());
@@ -303,7 +303,7 @@ fn what_was_told_before_a_restart_is_taken_back_after_it() {
 #[test]
 fn odd_subscriptions_are_refused_with_the_reason() {
     let server = TestServer::start();
-    let service = PushService::start();
+    let service = PushEndpoint::start();
     let browser = server.browser();
     let good = service.subscription("x", "ok", &desktop());
     let refused = |change: &dyn Fn(&mut Value)| {

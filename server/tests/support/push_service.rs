@@ -39,14 +39,14 @@ impl Pushed {
 }
 
 /// The service; its threads end with the test's process.
-pub struct PushService {
+pub struct PushEndpoint {
     port: u16,
     secret: SecretKey,
     auth: [u8; 16],
     taken: Arc<Mutex<Vec<Pushed>>>,
 }
 
-impl PushService {
+impl PushEndpoint {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
