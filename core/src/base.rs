@@ -205,7 +205,11 @@ impl Verdict {
             | TranscriptKind::Dequeued
             | TranscriptKind::ContinuedIn { .. }
             | TranscriptKind::Usage { .. }
-            | TranscriptKind::Title { .. } => {}
+            | TranscriptKind::Requested
+            | TranscriptKind::Title { .. }
+            | TranscriptKind::FirstPrompt { .. }
+            | TranscriptKind::LastWords { .. }
+            | TranscriptKind::Rewound { .. } => {}
         }
     }
 

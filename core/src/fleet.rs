@@ -744,6 +744,7 @@ impl Fleet {
                 last_message: None,
                 label: None,
                 context_tokens: None,
+                model: None,
                 hooks: false,
                 attention: false,
                 episode: None,
@@ -813,6 +814,7 @@ impl Fleet {
                 .or_else(|| agent.last_message.clone()),
             label: face.label(),
             context_tokens: face.context_tokens.or(agent.context_tokens),
+            model: face.model.clone().or_else(|| agent.model.clone()),
             hooks: agent.hooks_heard || agent.process.hooks == Some(true),
             attention: wants
                 && presence != Presence::Suspended

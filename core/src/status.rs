@@ -69,6 +69,9 @@ const FILE_GRACE: Duration = Duration::from_millis(300);
 const WAKE_EARLY_MS: i64 = 1_000;
 /// … but may be this late and still be one (measured: 2 s).
 const WAKE_SLACK_MS: i64 = 60_000;
+/// Counts of tokens that are kept, to fall back on one when the person goes back in the conversation.
+const USAGES_MAX: usize = 64;
+
 /// Letters of the first prompt that make a title.
 const TITLE_CHARS: usize = 60;
 
@@ -439,8 +442,13 @@ pub(crate) struct Agent {
     pub cwd: Option<(Time, Arc<str>)>,
     pub last_message: Option<Arc<str>>,
     pub title: Option<Arc<str>>,
+    /// The person gave it.
+    title_named: bool,
     pub first_prompt: Option<(Time, Arc<str>)>,
     pub context_tokens: Option<u64>,
+    /// What made them so, newest last: wall time and tokens.
+    usages: VecDeque<(i64, u64)>,
+    pub model: Option<Arc<str>>,
     wakes_at_ms: Option<i64>,
     restored: Option<Persisted>,
     restored_reading: Reading,
@@ -513,8 +521,11 @@ impl Agent {
             cwd: None,
             last_message: None,
             title: None,
+            title_named: false,
             first_prompt: None,
             context_tokens: None,
+            usages: VecDeque::new(),
+            model: None,
             wakes_at_ms: None,
             restored: None,
             restored_reading: Reading::NotAsked,

@@ -175,6 +175,9 @@ pub(crate) struct Turns {
     lines: VecDeque<Line>,
     /// Prompts put in the queue and not yet taken out, as far as the transcript says.
     queued: u32,
+    /// Requests to the API without an answer yet, as far as the transcript says, and the newest of them.
+    tries: u32,
+    tried: Option<Stamp>,
 }
 
 impl Turns {
@@ -206,7 +209,9 @@ impl Turns {
 
     /// Appends a transcript line.
     pub(crate) fn read(&mut self, line: Line) {
+        self.count_tries(&line);
         match line.kind {
+            TranscriptKind::Rewound { to_ms } => self.rewind(to_ms),
             TranscriptKind::Enqueued => self.queued = self.queued.saturating_add(1),
             TranscriptKind::Dequeued => self.queued = self.queued.saturating_sub(1),
             TranscriptKind::TurnEnded { .. }
@@ -223,12 +228,64 @@ impl Turns {
             }
             TranscriptKind::ContinuedIn { .. }
             | TranscriptKind::Usage { .. }
-            | TranscriptKind::Title { .. } => {}
+            | TranscriptKind::Requested
+            | TranscriptKind::Title { .. }
+            | TranscriptKind::FirstPrompt { .. }
+            | TranscriptKind::LastWords { .. } => {}
         }
+    }
+
+    /// What was written after `to_ms` belongs to a branch that was given up, and says nothing any more.
+    fn rewind(&mut self, to_ms: Option<i64>) {
+        self.lines
+            .retain(|line| to_ms.is_some_and(|to| line.at.wall_ms <= to));
+    }
+
+    /// Claude's last words at the end of a turn, as far as the transcript still tells.
+    pub(crate) fn last_words(&self) -> Option<&Arc<str>> {
+        self.lines.iter().rev().find_map(|line| {
+            if let TranscriptKind::TurnEnded { last_message } = &line.kind {
+                last_message.as_ref()
+            } else {
+                None
+            }
+        })
+    }
+
+    /// A line of the main lane answers all requests before it (recorded runs s12a to s12c, 2.1.332: in no run did
+    /// one that was not a retry follow another without such a line).
+    fn count_tries(&mut self, line: &Line) {
+        match line.kind {
+            TranscriptKind::Requested => {
+                self.tries = self.tries.saturating_add(1);
+                self.tried = Some(line.at);
+            }
+            TranscriptKind::TurnEnded { .. }
+            | TranscriptKind::ApiError { .. }
+            | TranscriptKind::Interrupted
+            | TranscriptKind::Prompted { .. }
+            | TranscriptKind::ToolStarted { .. }
+            | TranscriptKind::ToolEnded { .. }
+            | TranscriptKind::CompactBoundary
+            | TranscriptKind::Usage { .. }
+            | TranscriptKind::Rewound { .. } => self.tries = 0,
+            TranscriptKind::Enqueued
+            | TranscriptKind::Dequeued
+            | TranscriptKind::ContinuedIn { .. }
+            | TranscriptKind::Title { .. }
+            | TranscriptKind::FirstPrompt { .. }
+            | TranscriptKind::LastWords { .. } => {}
+        }
+    }
+
+    /// The API is asked again, in work that began at `since`.
+    pub(crate) fn retries(&self, since: Stamp) -> bool {
+        self.tries > 1 && self.tried.is_some_and(|at| at.wall_ms >= since.wall_ms)
     }
 
     /// The conversation is another one: its transcript says nothing about the new one.
     pub(crate) fn forget_transcript(&mut self) {
+        self.tries = 0;
         self.lines.clear();
         self.queued = 0;
     }
@@ -356,7 +413,11 @@ impl Turns {
                 | TranscriptKind::CompactBoundary
                 | TranscriptKind::ContinuedIn { .. }
                 | TranscriptKind::Usage { .. }
-                | TranscriptKind::Title { .. } => {}
+                | TranscriptKind::Requested
+                | TranscriptKind::Title { .. }
+                | TranscriptKind::FirstPrompt { .. }
+                | TranscriptKind::LastWords { .. }
+                | TranscriptKind::Rewound { .. } => {}
             }
         }
         open
@@ -402,7 +463,11 @@ impl Turns {
                 | TranscriptKind::Dequeued
                 | TranscriptKind::ContinuedIn { .. }
                 | TranscriptKind::Usage { .. }
-                | TranscriptKind::Title { .. } => {}
+                | TranscriptKind::Requested
+                | TranscriptKind::Title { .. }
+                | TranscriptKind::FirstPrompt { .. }
+                | TranscriptKind::LastWords { .. }
+                | TranscriptKind::Rewound { .. } => {}
             }
         }
         if worked {

@@ -268,6 +268,23 @@ pub enum TranscriptKind {
         model: Option<Arc<str>>,
         context_tokens: Option<u64>,
     },
-    /// A title Claude gave the conversation.
-    Title { text: Arc<str> },
+    /// The main lane has sent a request to the API. The next line of its own is the answer; another request
+    /// before it is another try.
+    Requested,
+    /// A title of the conversation.
+    Title {
+        text: Arc<str>,
+        /// The person gave it (`/rename`); otherwise Claude did. The person's stands whatever comes after it.
+        named: bool,
+    },
+    /// The first thing the person asked: what the conversation is called while nobody has given it a title.
+    FirstPrompt { text: Arc<str> },
+    /// Claude's last words, from a look at a file that is not followed: they tell of no end.
+    LastWords { text: Arc<str> },
+    /// The person went back: this line's parent is an older one, and what stands between them is a branch that
+    /// was given up.
+    Rewound {
+        /// The newest of the lines that still count was written then, unix ms; `None`: none of them counts.
+        to_ms: Option<i64>,
+    },
 }

@@ -20,7 +20,7 @@ use crate::clock;
 use crate::effects::journal::{self, Journal, NOT_SAVED};
 use crate::effects::persist::{self, Badges, Keep};
 use crate::ingest::process::Processes;
-use crate::ingest::transcript::Transcripts;
+use crate::ingest::transcript::{Timelines, Transcripts};
 use crate::ingest::{self, Witnesses};
 use crate::{push, task, tmux};
 
@@ -200,6 +200,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
             processes: processes.clone(),
             tmux: config.tmux,
             odd: Arc::default(),
+            timelines: Timelines::new(),
             rounds,
         },
     };

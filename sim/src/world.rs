@@ -1118,6 +1118,7 @@ fn empty_row() -> Item {
         last_message: None,
         label: None,
         context_tokens: None,
+        model: None,
         hooks: false,
         attention: false,
         episode: None,

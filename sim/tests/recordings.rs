@@ -213,7 +213,12 @@ fn line_word(kind: &TranscriptKind) -> Option<String> {
         TranscriptKind::Dequeued => "dequeued".to_owned(),
         TranscriptKind::CompactBoundary => "boundary".to_owned(),
         TranscriptKind::ContinuedIn { .. } => "continued".to_owned(),
-        TranscriptKind::Usage { .. } | TranscriptKind::Title { .. } => return None,
+        TranscriptKind::Usage { .. }
+        | TranscriptKind::Requested
+        | TranscriptKind::Title { .. }
+        | TranscriptKind::FirstPrompt { .. }
+        | TranscriptKind::LastWords { .. }
+        | TranscriptKind::Rewound { .. } => return None,
     };
     Some(word)
 }

@@ -62,8 +62,10 @@ pub struct Item {
     pub tool: Option<String>,
     /// Token counts.
     pub tokens: Tokens,
-    /// Share of the context window used, in percent.
+    /// Share of the context window used, in percent; absent where the window's size is not known.
     pub context_pct: Option<u8>,
+    /// The model, in Claude's own word.
+    pub model: Option<String>,
     /// Listening TCP ports.
     pub ports: Vec<u16>,
     /// Its terminal can be opened: it is a tab, or it runs in a tmux of the person's own.
@@ -391,7 +393,40 @@ pub fn state(badge: &view::Badge) -> State {
     }
 }
 
-/// What core shows of a row. Branch, ports and the share of the context window are the server's to add.
+/// Tokens that a model's context holds. Transcripts do not say it; this is what Claude Code tells its status line
+/// (`context_window_size`) for each model that it has by name (measured, 2.1.332, one start each). The older ones can
+/// be had with a larger window, which shows only when there is more in it than the plain one holds.
+fn context_window(model: &str, tokens: u64) -> Option<u64> {
+    const PLAIN: u64 = 200_000;
+    const LARGE: u64 = 1_000_000;
+    // An id may end in the day of the model.
+    let name = match model.rsplit_once('-') {
+        Some((name, day)) if day.len() == 8 && day.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) | None => model,
+    };
+    match name {
+        "claude-opus-5-5" | "claude-opus-5" | "claude-opus-4-8" | "claude-opus-4-7"
+        | "claude-sonnet-5-5" | "claude-sonnet-5" | "claude-haiku-5-5" | "claude-fable-5"
+        | "claude-fable-5-1" | "claude-fable-5-2" | "claude-mythos-5" | "claude-mythos-5-2" => {
+            Some(LARGE)
+        }
+        "claude-opus-4-6" | "claude-opus-4-5" | "claude-sonnet-4-6" | "claude-sonnet-4-5"
+        | "claude-sonnet-4-0" | "claude-haiku-4-5" => {
+            Some(if tokens > PLAIN { LARGE } else { PLAIN })
+        }
+        _ => None,
+    }
+}
+
+/// The share of the context that is used, rounded; `None` where the whole is not known.
+fn percent(tokens: Option<u64>, model: Option<&str>) -> Option<u8> {
+    let tokens = tokens?;
+    let window = context_window(model?, tokens)?;
+    let percent = tokens.saturating_mul(100).saturating_add(window / 2) / window;
+    u8::try_from(percent).ok().filter(|percent| *percent <= 100)
+}
+
+/// What core shows of a row. Branch and ports are the server's to add.
 impl From<&view::Item> for Item {
     fn from(item: &view::Item) -> Self {
         let detail = item.badge.as_ref().map(detail).unwrap_or_default();
@@ -417,7 +452,8 @@ impl From<&view::Item> for Item {
             tokens: Tokens {
                 context: item.context_tokens,
             },
-            context_pct: None,
+            context_pct: percent(item.context_tokens, item.model.as_deref()),
+            model: item.model.as_ref().map(ToString::to_string),
             ports: Vec::new(),
             terminal: item.tab.is_some() || item.pane.is_some(),
             hooks: item.hooks,
@@ -563,6 +599,7 @@ mod tests {
             last_message: None,
             label: Some(Arc::from("interrupted")),
             context_tokens: Some(14_024),
+            model: Some(Arc::from("claude-opus-5-5")),
             hooks: true,
             attention: false,
             episode: Some(EpisodeId(3)),
@@ -590,10 +627,25 @@ mod tests {
                     "ask": {"id": 9, "kind": "permission", "text": "touch a.txt", "options": ["Yes"]},
                 },
                 "presence": "running", "title": "proj", "last_message": null, "tool": "Bash",
-                "tokens": {"context": 14024}, "context_pct": null, "ports": [], "hooks": true,
+                "tokens": {"context": 14024}, "context_pct": 1, "model": "claude-opus-5-5", "ports": [], "hooks": true,
                 "attention": false, "episode": 3, "terminal": true,
             })
         );
+    }
+
+    #[test]
+    fn the_share_of_the_context_is_known_where_the_window_is() {
+        let share = |tokens, model| percent(Some(tokens), Some(model));
+        // As the status line of the recorded run s22 has it.
+        assert_eq!(share(13_925, "claude-opus-5-5"), Some(1));
+        assert_eq!(share(150_000, "claude-haiku-4-5-20251001"), Some(75));
+        // More than the plain window: it is the large one.
+        assert_eq!(share(250_000, "claude-sonnet-4-5"), Some(25));
+        assert_eq!(share(2_000_000, "claude-opus-5-5"), None);
+        assert_eq!(share(u64::MAX, "claude-opus-5-5"), None);
+        assert_eq!(share(5, "somebody-s-model-1"), None);
+        assert_eq!(percent(None, Some("claude-opus-5-5")), None);
+        assert_eq!(percent(Some(5), None), None);
     }
 
     #[test]

@@ -310,7 +310,14 @@ fn bare_fact(fact: TranscriptFact) -> TranscriptFact {
         TranscriptKind::ToolStarted { tool } => TranscriptKind::ToolStarted {
             tool: bare_tool(tool),
         },
-        TranscriptKind::Title { .. } => TranscriptKind::Title {
+        TranscriptKind::Title { named, .. } => TranscriptKind::Title {
+            text: Arc::default(),
+            named,
+        },
+        TranscriptKind::FirstPrompt { .. } => TranscriptKind::FirstPrompt {
+            text: Arc::default(),
+        },
+        TranscriptKind::LastWords { .. } => TranscriptKind::LastWords {
             text: Arc::default(),
         },
         kind @ (TranscriptKind::Interrupted
@@ -320,7 +327,9 @@ fn bare_fact(fact: TranscriptFact) -> TranscriptFact {
         | TranscriptKind::Dequeued
         | TranscriptKind::CompactBoundary
         | TranscriptKind::ContinuedIn { .. }
-        | TranscriptKind::Usage { .. }) => kind,
+        | TranscriptKind::Usage { .. }
+        | TranscriptKind::Requested
+        | TranscriptKind::Rewound { .. }) => kind,
     };
     TranscriptFact { kind, ..fact }
 }
@@ -898,6 +907,19 @@ enum TranscriptKindDef {
     },
     Title {
         text: Arc<str>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        named: bool,
+    },
+    Requested,
+    FirstPrompt {
+        text: Arc<str>,
+    },
+    LastWords {
+        text: Arc<str>,
+    },
+    Rewound {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to_ms: Option<i64>,
     },
 }
 
@@ -1214,6 +1236,7 @@ mod tests {
             Just(TranscriptKind::Enqueued),
             Just(TranscriptKind::Dequeued),
             Just(TranscriptKind::CompactBoundary),
+            Just(TranscriptKind::Requested),
             text().prop_map(|id| TranscriptKind::ContinuedIn {
                 conversation: ConversationId(id)
             }),
@@ -1223,7 +1246,10 @@ mod tests {
                     context_tokens,
                 }
             }),
-            text().prop_map(|text| TranscriptKind::Title { text }),
+            (text(), any::<bool>()).prop_map(|(text, named)| TranscriptKind::Title { text, named }),
+            text().prop_map(|text| TranscriptKind::FirstPrompt { text }),
+            text().prop_map(|text| TranscriptKind::LastWords { text }),
+            of(any::<i64>()).prop_map(|to_ms| TranscriptKind::Rewound { to_ms }),
         ];
         (of(any::<i64>()), any::<bool>(), kind).prop_map(|(written_ms, sidechain, kind)| {
             TranscriptFact {
@@ -1479,7 +1505,12 @@ mod tests {
                 message: Some(secret()),
             },
             TranscriptKind::ToolStarted { tool: tool() },
-            TranscriptKind::Title { text: secret() },
+            TranscriptKind::Title {
+                text: secret(),
+                named: true,
+            },
+            TranscriptKind::FirstPrompt { text: secret() },
+            TranscriptKind::LastWords { text: secret() },
         ];
         let key = AgentKey {
             host: HostId::from("here"),

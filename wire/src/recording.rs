@@ -607,7 +607,11 @@ fn word_of(kind: &TranscriptKind) -> &'static str {
         TranscriptKind::CompactBoundary => "compact boundary",
         TranscriptKind::ContinuedIn { .. } => "continued in",
         TranscriptKind::Usage { .. } => "usage",
+        TranscriptKind::Requested => "request",
         TranscriptKind::Title { .. } => "title",
+        TranscriptKind::FirstPrompt { .. } => "first prompt",
+        TranscriptKind::LastWords { .. } => "last words",
+        TranscriptKind::Rewound { .. } => "rewound",
     }
 }
 
@@ -669,7 +673,23 @@ fn transcript_line(fact: &TranscriptFact) -> Value {
             "content": [],
             "usage": { "input_tokens": context_tokens.unwrap_or(0) },
         })),
-        TranscriptKind::Title { text } => json!({ "type": "custom-title", "customTitle": &**text }),
+        TranscriptKind::Requested => {
+            json!({ "type": "api-request", "querySource": "repl_main_thread" })
+        }
+        TranscriptKind::Title { text, named: true } => {
+            json!({ "type": "custom-title", "customTitle": &**text })
+        }
+        TranscriptKind::Title { text, named: false } => {
+            json!({ "type": "ai-title", "aiTitle": &**text })
+        }
+        // Words of ours, made of several lines of Claude's: a reader that looks for Claude's skips them.
+        TranscriptKind::FirstPrompt { text } => {
+            json!({ "type": "purplemux-first-prompt", "text": &**text })
+        }
+        TranscriptKind::LastWords { text } => {
+            json!({ "type": "purplemux-last-words", "text": &**text })
+        }
+        TranscriptKind::Rewound { to_ms } => json!({ "type": "purplemux-rewound", "toMs": to_ms }),
     };
     let written = fact
         .written_ms

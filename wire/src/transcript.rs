@@ -1,9 +1,12 @@
 //! Claude's transcript: one JSON object a line (measured, Claude Code 2.0.77 to 2.1.332). Turns a line into
-//! the facts that may decide something, cuts a growing file into lines, and reads a file's end backwards.
+//! the facts that may decide something, cuts a growing file into lines, reads a file's end backwards, and tells
+//! by the lines' parents which of them belong to a branch that was given up.
 //!
 //! Opens no file. Must never fail: a line that can't be read, is of a type nobody knows or is too long is
-//! skipped, and the rest is read.
+//! skipped and counted, and the rest is read.
 
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -21,26 +24,57 @@ pub const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Memory kept between lines; what a long line needed beyond it is given back.
 const KEPT_BYTES_MAX: usize = 64 * 1024;
 
+/// Lines whose place is remembered. A prompt hangs on the newest of them, or after `/rewind` on an older one; one
+/// that is older still makes everything that is known count as given up.
+const CHAIN_MAX: usize = 1024;
+
 /// The facts of one line, in the order they count; most lines have none.
 #[must_use]
 pub fn facts(line: &[u8]) -> Vec<TranscriptFact> {
+    read(line).facts
+}
+
+/// One line.
+#[derive(Debug, Default)]
+struct Line {
+    facts: Vec<TranscriptFact>,
+    /// Where a line of the main lane hangs.
+    link: Option<Link>,
+    /// It has bytes, and they are no JSON object.
+    broken: bool,
+}
+
+/// `uuid` and `parentUuid` of a line.
+#[derive(Debug)]
+struct Link {
+    id: u64,
+    parent: Option<u64>,
+    written_ms: Option<i64>,
+    prompt: bool,
+}
+
+fn read(line: &[u8]) -> Line {
     let line = line.trim_ascii();
-    if line.first() != Some(&b'{') || is_bulk(line) {
-        return Vec::new();
+    if line.is_empty() || is_bulk(line) {
+        return Line::default();
     }
     let text = json::lossy(line);
     let Ok(object) = Object::parse(&text) else {
-        return Vec::new();
+        return Line {
+            broken: true,
+            ..Line::default()
+        };
     };
     let kinds = match object.text("type").as_deref() {
         Some("assistant") => assistant(&object),
         Some("user") => user(&object),
         Some("system") => system(&object),
         Some("queue-operation") => queue_operation(&object),
+        Some("api-request") => request(&object),
         Some("continued-in") => continued_in(&object),
-        Some("ai-title") => title(&object, "aiTitle"),
-        Some("custom-title") => title(&object, "customTitle"),
-        Some("summary") => title(&object, "summary"),
+        Some("ai-title") => title(&object, "aiTitle", false),
+        Some("custom-title") => title(&object, "customTitle", true),
+        Some("summary") => title(&object, "summary", false),
         Some(_) | None => Vec::new(),
     };
     let written_ms = object
@@ -48,22 +82,194 @@ pub fn facts(line: &[u8]) -> Vec<TranscriptFact> {
         .and_then(|at| at.parse::<Timestamp>().ok())
         .map(Timestamp::as_millisecond);
     let sidechain = object.flag("isSidechain");
+    let prompt = kinds
+        .iter()
+        .any(|kind| matches!(kind, TranscriptKind::Prompted { .. }));
+    let id = object.raw("uuid").filter(|_| !sidechain).map(digest);
+    let link = id.map(|id| Link {
+        id,
+        parent: object
+            .raw("parentUuid")
+            .filter(|parent| *parent != "null")
+            .map(digest),
+        written_ms,
+        prompt,
+    });
     let fact = |kind| TranscriptFact {
         written_ms,
         sidechain,
         kind,
     };
-    kinds.into_iter().map(fact).collect()
+    Line {
+        facts: kinds.into_iter().map(fact).collect(),
+        link,
+        broken: false,
+    }
+}
+
+fn digest(id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// What a row shows of a file besides its badge, from the first bytes of it: titles, and the first thing the
+/// person asked. A last line that is not whole is left out.
+#[must_use]
+pub fn head(bytes: &[u8]) -> Vec<TranscriptFact> {
+    let whole = bytes
+        .iter()
+        .rposition(|&b| b == b'\n')
+        .map_or(&[][..], |end| &bytes[..end]);
+    let mut found = Vec::new();
+    let mut asked = false;
+    for line in whole.split(|&b| b == b'\n') {
+        for fact in facts(line) {
+            match &fact.kind {
+                TranscriptKind::Title { .. } => found.push(fact),
+                TranscriptKind::Prompted {
+                    task_notification: false,
+                } if !asked && !fact.sidechain => {
+                    if let Some(text) = words_of_prompt(line) {
+                        asked = true;
+                        let kind = TranscriptKind::FirstPrompt { text };
+                        found.push(TranscriptFact { kind, ..fact });
+                    }
+                }
+                TranscriptKind::Prompted { .. }
+                | TranscriptKind::TurnEnded { .. }
+                | TranscriptKind::ApiError { .. }
+                | TranscriptKind::Interrupted
+                | TranscriptKind::ToolStarted { .. }
+                | TranscriptKind::ToolEnded { .. }
+                | TranscriptKind::Enqueued
+                | TranscriptKind::Dequeued
+                | TranscriptKind::CompactBoundary
+                | TranscriptKind::ContinuedIn { .. }
+                | TranscriptKind::Usage { .. }
+                | TranscriptKind::Requested
+                | TranscriptKind::FirstPrompt { .. }
+                | TranscriptKind::LastWords { .. }
+                | TranscriptKind::Rewound { .. } => {}
+            }
+        }
+    }
+    found
+}
+
+/// Of what was read of a file, what a row shows besides its badge: nothing in it tells of a beginning or an end.
+#[must_use]
+pub fn beside(facts: Vec<TranscriptFact>) -> Vec<TranscriptFact> {
+    let beside = |fact: TranscriptFact| {
+        let kind = match fact.kind {
+            _ if fact.sidechain => return None,
+            TranscriptKind::TurnEnded {
+                last_message: Some(text),
+            } => TranscriptKind::LastWords { text },
+            kind @ (TranscriptKind::Usage { .. }
+            | TranscriptKind::Title { .. }
+            | TranscriptKind::FirstPrompt { .. }
+            | TranscriptKind::LastWords { .. }) => kind,
+            TranscriptKind::TurnEnded { last_message: None }
+            | TranscriptKind::ApiError { .. }
+            | TranscriptKind::Interrupted
+            | TranscriptKind::Prompted { .. }
+            | TranscriptKind::ToolStarted { .. }
+            | TranscriptKind::ToolEnded { .. }
+            | TranscriptKind::Enqueued
+            | TranscriptKind::Dequeued
+            | TranscriptKind::CompactBoundary
+            | TranscriptKind::ContinuedIn { .. }
+            | TranscriptKind::Requested
+            | TranscriptKind::Rewound { .. } => return None,
+        };
+        Some(TranscriptFact { kind, ..fact })
+    };
+    facts.into_iter().filter_map(beside).collect()
+}
+
+/// What a line of a prompt asks. A command is written as tags: `/greet` and its arguments are what was typed.
+fn words_of_prompt(line: &[u8]) -> Option<Arc<str>> {
+    let text = json::lossy(line);
+    let message = Object::parse(&text).ok()?.object("message")?;
+    let words = blocks(&message).into_iter().find_map(|block| match block {
+        Block::Text(text) => Some(text),
+        Block::ToolUse { .. } | Block::ToolResult { .. } => None,
+    })?;
+    let tag = |name: &str| {
+        let (_, rest) = words.split_once(&format!("<{name}>"))?;
+        let (inside, _) = rest.split_once(&format!("</{name}>"))?;
+        Some(inside.trim())
+    };
+    let asked = match tag("command-name") {
+        Some(command) => {
+            let arguments = tag("command-args").unwrap_or_default();
+            format!("{command} {arguments}").trim_end().to_owned()
+        }
+        None => words,
+    };
+    let first = asked.trim().lines().next()?;
+    (!first.is_empty()).then(|| text::line(first, NAME_CHARS_MAX))
+}
+
+/// How the lines of the main lane hang together, as far as they were read, newest last. A conversation is a
+/// line of them, but for two things: the results of tools that ran side by side each hang on their own call, and
+/// after `/rewind` the next *prompt* hangs on an older line. Nothing else tells of a rewind before that prompt
+/// (measured, 2.1.332).
+#[derive(Debug, Default)]
+pub struct Chain {
+    /// Each line's id, and when the newest of the lines up to it was written, unix ms.
+    newest: VecDeque<(u64, i64)>,
+    /// A line that could not be read may be the one that others hang on.
+    gap: bool,
+}
+
+impl Chain {
+    /// Puts a line at the end and its facts into `found`, behind the one that tells of a rewind if it does.
+    fn add(&mut self, line: Line, found: &mut Vec<TranscriptFact>) {
+        self.gap |= line.broken;
+        if let Some(link) = line.link {
+            if let Some(to_ms) = self.goes_back(&link) {
+                found.push(TranscriptFact {
+                    written_ms: link.written_ms,
+                    sidechain: false,
+                    kind: TranscriptKind::Rewound { to_ms },
+                });
+            }
+            let before = self.newest.back().map_or(i64::MIN, |(_, ms)| *ms);
+            let written = link.written_ms.unwrap_or(before);
+            self.newest.push_back((link.id, before.max(written)));
+            if self.newest.len() > CHAIN_MAX {
+                self.newest.pop_front();
+            }
+        }
+        found.extend(line.facts);
+    }
+
+    /// The moment that a prompt goes back to, or `Some(None)` for the beginning.
+    fn goes_back(&self, link: &Link) -> Option<Option<i64>> {
+        let (newest, _) = self.newest.back()?;
+        let parent = match link.parent {
+            _ if !link.prompt => return None,
+            Some(parent) if parent == *newest => return None,
+            Some(parent) => parent,
+            None => return Some(None),
+        };
+        let place = self.newest.iter().rev().find(|(id, _)| *id == parent);
+        match place {
+            Some((_, ms)) => Some(Some(*ms)),
+            None if self.gap => None,
+            None => Some(None),
+        }
+    }
 }
 
 /// Lines that begin with a type nobody reads: most of a file's bytes, told apart without a scan.
 fn is_bulk(line: &[u8]) -> bool {
-    const BULK: [&str; 11] = [
-        "api-request",
+    const BULK: [&str; 9] = [
         "api-request-blob",
         "api-request-shape",
         "atis-latch",
-        "attachment",
         "cost-state",
         "file-history-snapshot",
         "last-prompt",
@@ -195,6 +401,14 @@ fn queue_operation(object: &Object<'_>) -> Vec<TranscriptKind> {
     }
 }
 
+/// One per try (measured, 2.1.332; older versions write none). Titles and summaries are asked for by others.
+fn request(object: &Object<'_>) -> Vec<TranscriptKind> {
+    match object.text("querySource").as_deref() {
+        Some("repl_main_thread" | "sdk") => vec![TranscriptKind::Requested],
+        Some(_) | None => Vec::new(),
+    }
+}
+
 fn continued_in(object: &Object<'_>) -> Vec<TranscriptKind> {
     let conversation = object
         .text("continuedInSessionId")
@@ -206,10 +420,11 @@ fn continued_in(object: &Object<'_>) -> Vec<TranscriptKind> {
         .collect()
 }
 
-fn title(object: &Object<'_>, key: &str) -> Vec<TranscriptKind> {
+fn title(object: &Object<'_>, key: &str, named: bool) -> Vec<TranscriptKind> {
     let text = object.text(key).filter(|text| !text.trim().is_empty());
     text.map(|text| TranscriptKind::Title {
         text: line(&text, NAME_CHARS_MAX),
+        named,
     })
     .into_iter()
     .collect()
@@ -270,6 +485,8 @@ pub struct Lines {
     partial: Vec<u8>,
     skipping: bool,
     skipped: u64,
+    broken: u64,
+    chain: Chain,
 }
 
 impl Lines {
@@ -279,23 +496,42 @@ impl Lines {
         Self::default()
     }
 
-    /// Takes the next bytes and gives every line they complete, without its line break.
-    pub fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) {
+    /// For a file whose lines so far hang together like this.
+    #[must_use]
+    pub fn after(chain: Chain) -> Self {
+        Self {
+            chain,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next bytes and gives the facts of all lines they complete, in order.
+    pub fn push_facts(&mut self, bytes: &[u8]) -> Vec<TranscriptFact> {
+        let mut found = Vec::new();
         let mut rest = bytes;
         while let Some(end) = rest.iter().position(|&b| b == b'\n') {
             let (line, tail) = (&rest[..end], &rest[end + 1..]);
             rest = tail;
-            if self.skipping || self.partial.len() + line.len() > LINE_BYTES_MAX {
+            let line = if self.skipping || self.partial.len() + line.len() > LINE_BYTES_MAX {
                 self.skipping = false;
                 self.skipped += 1;
+                self.chain.gap = true;
+                Line::default()
             } else if self.partial.is_empty() {
-                each(line);
+                read(line)
             } else {
                 self.partial.extend_from_slice(line);
-                each(&self.partial);
-            }
+                read(&self.partial)
+            };
+            self.broken += u64::from(line.broken);
+            self.chain.add(line, &mut found);
             self.clear();
         }
+        self.keep(rest);
+        found
+    }
+
+    fn keep(&mut self, rest: &[u8]) {
         if self.skipping {
             return;
         }
@@ -307,17 +543,16 @@ impl Lines {
         }
     }
 
-    /// As [`Lines::push`], with the facts of all lines in order.
-    pub fn push_facts(&mut self, bytes: &[u8]) -> Vec<TranscriptFact> {
-        let mut found = Vec::new();
-        self.push(bytes, |line| found.extend(facts(line)));
-        found
-    }
-
     /// Lines skipped because they were too long.
     #[must_use]
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// Lines skipped because they were no JSON object.
+    #[must_use]
+    pub fn broken(&self) -> u64 {
+        self.broken
     }
 
     /// Bytes of the unfinished line that are held.
@@ -346,8 +581,9 @@ pub struct Tail {
     /// A line break has been seen; before that everything belongs to the unfinished line.
     inside: bool,
     unfinished: u64,
-    /// Facts of each line, last line first.
-    found: Vec<Vec<TranscriptFact>>,
+    /// Last line first.
+    found: Vec<Line>,
+    skipped: u64,
     prompted: bool,
 }
 
@@ -381,14 +617,22 @@ impl Tail {
         self.unfinished
     }
 
-    /// All facts in the order of the file. `at_start`: everything before has been taken, so what is still held
-    /// is a whole line.
+    /// All facts in the order of the file, and what follows them is read with. `at_start`: everything before has
+    /// been taken, so what is still held is a whole line.
     #[must_use]
-    pub fn finish(mut self, at_start: bool) -> Vec<TranscriptFact> {
+    pub fn finish(mut self, at_start: bool) -> (Vec<TranscriptFact>, Lines) {
         if at_start && self.inside {
             self.end_line();
         }
-        self.found.into_iter().rev().flatten().collect()
+        let mut lines = Lines::new();
+        lines.skipped = self.skipped;
+        lines.chain.gap = self.skipped > 0;
+        let mut found = Vec::new();
+        for line in self.found.into_iter().rev() {
+            lines.broken += u64::from(line.broken);
+            lines.chain.add(line, &mut found);
+        }
+        (found, lines)
     }
 
     fn hold(&mut self, bytes: &[u8]) {
@@ -410,13 +654,15 @@ impl Tail {
     }
 
     fn end_line(&mut self) {
-        if self.inside && !self.dropping {
+        if self.inside && self.dropping {
+            self.skipped += 1;
+        } else if self.inside {
             self.pieces.reverse();
-            let facts = facts(&self.pieces.concat());
-            self.prompted |= facts.iter().any(|fact| {
+            let line = read(&self.pieces.concat());
+            self.prompted |= line.facts.iter().any(|fact| {
                 !fact.sidechain && matches!(fact.kind, TranscriptKind::Prompted { .. })
             });
-            self.found.push(facts);
+            self.found.push(line);
         }
         self.inside = true;
         self.dropping = false;
@@ -633,7 +879,8 @@ mod tests {
         assert_eq!(
             kinds(r#"{"type":"ai-title","aiTitle":"Lab session","sessionId":"a"}"#),
             [TranscriptKind::Title {
-                text: "Lab session".into()
+                text: "Lab session".into(),
+                named: false,
             }]
         );
         assert_eq!(
@@ -642,8 +889,179 @@ mod tests {
         );
     }
 
+    /// A line of the main lane: `uuid`, `parentUuid`, second it was written in, what it says.
+    fn linked(uuid: &str, parent: &str, second: u32, kind: &str) -> String {
+        let parent = match parent {
+            "" => "null".to_owned(),
+            parent => format!("\"{parent}\""),
+        };
+        let says = match kind {
+            "prompt" => {
+                r#""type":"user","message":{"role":"user","content":"do it"},"origin":{"kind":"human"}"#
+            }
+            "answer" => {
+                r#""type":"assistant","message":{"model":"claude-opus-5-5","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn"}"#
+            }
+            "interrupt" => {
+                r#""type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user]"}]}"#
+            }
+            "call" => {
+                r#""type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash","input":{}}],"stop_reason":"tool_use"}"#
+            }
+            "result" => {
+                r#""type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]}"#
+            }
+            "note" => r#""type":"attachment","attachment":{"type":"date"}"#,
+            other => panic!("no such line: {other}"),
+        };
+        format!(
+            "{{\"parentUuid\":{parent},\"isSidechain\":false,{says},\"uuid\":\"{uuid}\",\"timestamp\":\"2026-11-30T14:24:{second:02}.000Z\"}}\n"
+        )
+    }
+
+    /// Unix ms of that second.
+    fn ms(second: i64) -> i64 {
+        1_796_048_640_000 + second * 1000
+    }
+
+    fn rewinds(facts: &[TranscriptFact]) -> Vec<Option<i64>> {
+        let told = |fact: &TranscriptFact| {
+            if let TranscriptKind::Rewound { to_ms } = fact.kind {
+                Some(to_ms)
+            } else {
+                None
+            }
+        };
+        facts.iter().filter_map(told).collect()
+    }
+
     #[test]
-    fn a_sidechain_line_says_that_it_is_one() {
+    fn t06_a_prompt_that_hangs_on_an_older_line_gives_up_what_came_after_it() {
+        // As 2.1.332 writes it (measured): two turns, a third that Esc ends, `/rewind` to before the third, of which
+        // the file tells nothing, and a prompt.
+        let before = [
+            linked("p1", "", 1, "prompt"),
+            linked("n1", "p1", 1, "note"),
+            linked("a1", "n1", 2, "answer"),
+            linked("p2", "a1", 3, "prompt"),
+            linked("a2", "p2", 4, "answer"),
+            linked("p3", "a2", 5, "prompt"),
+            linked("x3", "p3", 6, "interrupt"),
+        ]
+        .concat();
+        let mut lines = Lines::new();
+        assert_eq!(rewinds(&lines.push_facts(before.as_bytes())), []);
+        let facts = lines.push_facts(linked("p4", "a2", 9, "prompt").as_bytes());
+        assert_eq!(
+            facts.iter().map(|fact| &fact.kind).collect::<Vec<_>>(),
+            [
+                &TranscriptKind::Rewound { to_ms: Some(ms(4)) },
+                &TranscriptKind::Prompted {
+                    task_notification: false
+                },
+            ]
+        );
+        // Further back, over both branches; then to before everything.
+        let facts = lines.push_facts(linked("p5", "a1", 12, "prompt").as_bytes());
+        assert_eq!(rewinds(&facts), [Some(ms(2))]);
+        let facts = lines.push_facts(linked("p6", "", 14, "prompt").as_bytes());
+        assert_eq!(rewinds(&facts), [None]);
+        let facts = lines.push_facts(linked("a6", "p6", 15, "answer").as_bytes());
+        assert_eq!(rewinds(&facts), []);
+    }
+
+    #[test]
+    fn t06_a_rewind_to_what_was_never_read_gives_up_all_that_was() {
+        let old = linked("a1", "", 2, "answer");
+        let file = [
+            linked("p2", "a1", 3, "prompt"),
+            linked("x2", "p2", 4, "interrupt"),
+        ]
+        .concat();
+        let (tail, _) = tail(format!("{old}{file}").as_bytes(), 64);
+        let (facts, mut lines) = tail.finish(false);
+        assert_eq!(rewinds(&facts), []);
+        let facts = lines.push_facts(linked("p3", "a1", 9, "prompt").as_bytes());
+        assert_eq!(rewinds(&facts), [None]);
+        // But what could not be read may be what it hangs on.
+        let mut lines = Lines::new();
+        let broken = format!("{file}{{\"uuid\":\"a2\",\"parentU\n");
+        assert_eq!(rewinds(&lines.push_facts(broken.as_bytes())), []);
+        let facts = lines.push_facts(linked("p3", "a2", 9, "prompt").as_bytes());
+        assert_eq!((rewinds(&facts), lines.broken()), (vec![], 1));
+    }
+
+    #[test]
+    fn t06_tools_side_by_side_and_a_compaction_are_no_rewind() {
+        let file = [
+            linked("p1", "", 1, "prompt"),
+            linked("c1", "p1", 2, "call"),
+            linked("c2", "c1", 2, "call"),
+            // Each on its own call, in the order in which they end (recorded run s28).
+            linked("r2", "c2", 3, "result"),
+            linked("r1", "c1", 4, "result"),
+            linked("a1", "r1", 5, "answer"),
+            r#"{"parentUuid":null,"logicalParentUuid":"a1","isSidechain":false,"type":"system","subtype":"compact_boundary","uuid":"b","timestamp":"2026-11-30T14:24:06.000Z"}"#.to_owned() + "\n",
+            linked("p2", "b", 7, "prompt"),
+        ]
+        .concat();
+        assert_eq!(rewinds(&Lines::new().push_facts(file.as_bytes())), []);
+        // Nor is what a subagent is asked in the same file (2.0.77).
+        let side = linked("s1", "", 8, "prompt").replace("false", "true");
+        let file = format!("{file}{side}");
+        assert_eq!(rewinds(&Lines::new().push_facts(file.as_bytes())), []);
+    }
+
+    #[test]
+    fn the_head_of_a_file_has_its_titles_and_its_first_prompt() {
+        let told = |file: &str| -> Vec<TranscriptKind> {
+            head(file.as_bytes())
+                .into_iter()
+                .map(|fact| fact.kind)
+                .collect()
+        };
+        let asked = |text: &str| TranscriptKind::FirstPrompt { text: text.into() };
+        let notified = PROMPT
+            .replace("say hello", "<task-notification>x")
+            .replace("human", "task-notification");
+        let later = PROMPT.replace("say hello", "and now?");
+        let title = r#"{"type":"ai-title","aiTitle":"Lab session","sessionId":"a"}"#;
+        let file = format!("{BLOB}\n{notified}\n{PROMPT}\n{ANSWER}\n{title}\n{later}\n");
+        assert_eq!(
+            told(&file),
+            [
+                asked("say hello"),
+                TranscriptKind::Title {
+                    text: "Lab session".into(),
+                    named: false
+                }
+            ]
+        );
+        let command = PROMPT.replace(
+            "say hello",
+            r"<command-message>greet</command-message>\n<command-name>/greet</command-name>\n<command-args>the lab</command-args>",
+        );
+        assert_eq!(told(&format!("{command}\n")), [asked("/greet the lab")]);
+        // Not whole yet.
+        assert_eq!(told(PROMPT), []);
+        assert_eq!(told(""), []);
+    }
+
+    #[test]
+    fn what_a_row_shows_beside_its_badge_decides_nothing() {
+        let file = format!("{PROMPT}\n{ANSWER}\n{DURATION}\n{MARKER}\n");
+        let facts = beside(Lines::new().push_facts(file.as_bytes()));
+        assert!(matches!(
+            facts.iter().map(|fact| &fact.kind).collect::<Vec<_>>()[..],
+            [
+                TranscriptKind::Usage { .. },
+                TranscriptKind::LastWords { .. }
+            ]
+        ));
+    }
+
+    #[test]
+    fn t08_a_sidechain_line_says_that_it_is_one() {
         let side = ANSWER.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
         assert!(facts(side.as_bytes()).iter().all(|fact| fact.sidechain));
     }
@@ -683,7 +1101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_read_once_and_only_when_it_is_whole() {
+    fn t02_a_line_is_read_once_and_only_when_it_is_whole() {
         let file = format!("{PROMPT}\n{}\n", ANSWER.replace("hello", "漢字"));
         let bytes = file.as_bytes();
         for cut in 0..=bytes.len() {
@@ -727,7 +1145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_turn_is_found_behind_bulk_and_giants() {
+    fn t04_t05_the_newest_turn_is_found_behind_bulk_and_giants() {
         // Not one decisive line in the last 300 kB, then one line of 3 MB, then one that is too long.
         let attachments = format!("{ATTACHMENT}\n").repeat(2_000);
         let image = format!(
@@ -745,7 +1163,7 @@ mod tests {
             let (tail, rest) = tail(file.as_bytes(), block);
             assert!(tail.is_enough());
             assert_eq!(tail.unfinished_bytes(), "{\"unfinished".len() as u64);
-            let facts = tail.finish(rest == 0);
+            let (facts, _) = tail.finish(rest == 0);
             let last = &facts[facts.len() - 4..];
             assert!(matches!(last[0].kind, TranscriptKind::Prompted { .. }));
             assert!(matches!(last[2].kind, TranscriptKind::TurnEnded { .. }));
@@ -758,8 +1176,8 @@ mod tests {
         let file = format!("{ANSWER}\n{DURATION}\n");
         let (tail, rest) = tail(file.as_bytes(), 7);
         assert_eq!((tail.is_enough(), rest), (false, 0));
-        assert_eq!(tail.finish(true).len(), 3);
-        assert!(Tail::new().finish(true).is_empty());
+        assert_eq!(tail.finish(true).0.len(), 3);
+        assert!(Tail::new().finish(true).0.is_empty());
     }
 
     proptest! {
@@ -788,10 +1206,15 @@ mod tests {
             let file: String = picks.iter().map(|&pick| format!("{}\n", lines[pick])).collect();
             let file = &file.as_bytes()[..file.len().saturating_sub(cut)];
             let mut forwards = Lines::new();
-            let all = forwards.push_facts(file);
+            // What a prompt goes back behind can't be told by who has not read it.
+            let lines_of = |facts: Vec<TranscriptFact>| -> Vec<TranscriptFact> {
+                let told = facts.into_iter();
+                told.filter(|fact| !matches!(fact.kind, TranscriptKind::Rewound { .. })).collect()
+            };
+            let all = lines_of(forwards.push_facts(file));
             let (tail, rest) = tail(file, block);
             prop_assert_eq!(tail.unfinished_bytes(), forwards.held() as u64);
-            let found = tail.finish(rest == 0);
+            let found = lines_of(tail.finish(rest == 0).0);
             prop_assert!(all.ends_with(&found));
             let prompts = |facts: &[TranscriptFact]| {
                 facts.iter().filter(|fact| matches!(fact.kind, TranscriptKind::Prompted { .. })).count()

@@ -54,6 +54,7 @@ fn full() -> Value {
         tool: Some("Bash".into()),
         tokens: Tokens { context: Some(1) },
         context_pct: Some(1),
+        model: Some("claude-opus-5-5".to_owned()),
         ports: vec![1],
         terminal: true,
         hooks: true,

@@ -227,7 +227,10 @@ impl Agent {
         Doing {
             tool: tool.filter(|_| !closing),
             compacting: compacting && !closing,
-            retrying: false,
+            retrying: !closing
+                && self
+                    .turns
+                    .retries(spell.map_or(self.shown_since, |s| s.start)),
             agents: if known == 0 && self.ended_subagents.is_empty() {
                 listed.unwrap_or(0)
             } else {

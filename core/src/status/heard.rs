@@ -157,7 +157,11 @@ impl Agent {
             self.turns.forget_transcript();
             self.read_up_to = None;
             self.title = None;
+            self.title_named = false;
             self.first_prompt = None;
+            self.last_message = None;
+            self.context_tokens = None;
+            self.usages.clear();
             // Without hooks this alone tells of `/clear` and `/resume` (rule 4).
             if let Phase::Resting(rest) = &mut self.phase {
                 rest.badge = RestBadge::Idle { label: None };
@@ -521,6 +525,7 @@ impl Agent {
             if fact.sidechain {
                 continue;
             }
+            let mut rewound = None;
             let wall_ms = fact.written_ms.unwrap_or(now.wall_ms);
             let at = Stamp {
                 boot: self.written(now, wall_ms),
@@ -535,10 +540,19 @@ impl Agent {
                         self.last_message.clone_from(last_message);
                     }
                 }
-                TranscriptKind::Usage { context_tokens, .. } => {
-                    self.context_tokens = context_tokens.or(self.context_tokens);
+                TranscriptKind::Usage {
+                    model,
+                    context_tokens,
+                } => self.used(wall_ms, model.as_ref(), *context_tokens),
+                TranscriptKind::Title { text, named } => self.entitle(text, *named),
+                // The file's own first prompt, whichever prompt was the first that we heard of.
+                TranscriptKind::FirstPrompt { text } => {
+                    self.first_prompt = Some((Time(0), shortened(text)));
                 }
-                TranscriptKind::Title { text } => self.title = Some(text.clone()),
+                TranscriptKind::LastWords { text } => {
+                    self.last_message.get_or_insert_with(|| text.clone());
+                }
+                TranscriptKind::Rewound { to_ms } => rewound = Some(*to_ms),
                 TranscriptKind::ApiError { .. }
                 | TranscriptKind::Interrupted
                 | TranscriptKind::Prompted { .. }
@@ -547,6 +561,7 @@ impl Agent {
                 | TranscriptKind::Enqueued
                 | TranscriptKind::Dequeued
                 | TranscriptKind::CompactBoundary
+                | TranscriptKind::Requested
                 | TranscriptKind::ContinuedIn { .. } => {}
             }
             if let TranscriptKind::ToolEnded { use_id } = &fact.kind
@@ -563,8 +578,35 @@ impl Agent {
                 seen: now.boot,
                 kind: fact.kind,
             });
+            if let Some(to_ms) = rewound {
+                self.last_message = self.turns.last_words().cloned();
+                self.usages
+                    .retain(|(at, _)| to_ms.is_some_and(|to| *at <= to));
+                self.context_tokens = self.usages.back().map(|(_, tokens)| *tokens);
+            }
         }
         self.read_up_to = Some(now.boot);
+    }
+
+    /// Tokens in the context, and the model that counted them.
+    fn used(&mut self, wall_ms: i64, model: Option<&Arc<str>>, tokens: Option<u64>) {
+        if let Some(model) = model {
+            self.model = Some(model.clone());
+        }
+        if let Some(tokens) = tokens {
+            self.context_tokens = Some(tokens);
+            self.usages.push_back((wall_ms, tokens));
+            if self.usages.len() > USAGES_MAX {
+                self.usages.pop_front();
+            }
+        }
+    }
+
+    fn entitle(&mut self, text: &Arc<str>, named: bool) {
+        if named || !self.title_named {
+            self.title = Some(text.clone());
+            self.title_named = named;
+        }
     }
 
     /// When a line with this wall time was written: after the last read, and not in the future. Where that can't be,

@@ -106,7 +106,11 @@ pub(super) fn transcript_line(kind: &TranscriptKind) -> Option<(String, Says)> {
         | TranscriptKind::CompactBoundary
         | TranscriptKind::ContinuedIn { .. }
         | TranscriptKind::Usage { .. }
-        | TranscriptKind::Title { .. } => return None,
+        | TranscriptKind::Requested
+        | TranscriptKind::Title { .. }
+        | TranscriptKind::FirstPrompt { .. }
+        | TranscriptKind::LastWords { .. }
+        | TranscriptKind::Rewound { .. } => return None,
     })
 }
 

@@ -444,6 +444,9 @@ pub fn words(item: &Item) -> String {
             if doing.compacting {
                 words += " compacting";
             }
+            if doing.retrying {
+                words += " retrying";
+            }
             if doing.agents > 0 {
                 words += &format!(" {} agent", doing.agents);
             }
@@ -684,8 +687,23 @@ fn transcript(args: Args<'_>) -> TranscriptKind {
         "enqueue" => TranscriptKind::Enqueued,
         "dequeue" => TranscriptKind::Dequeued,
         "boundary" => TranscriptKind::CompactBoundary,
+        "request" => TranscriptKind::Requested,
         "title" => TranscriptKind::Title {
             text: args.nth(0).expect("a title").into(),
+            named: args.has("named"),
+        },
+        "first" => TranscriptKind::FirstPrompt {
+            text: args.nth(0).expect("a prompt").into(),
+        },
+        "words" => TranscriptKind::LastWords {
+            text: args.nth(0).expect("words").into(),
+        },
+        "usage" => TranscriptKind::Usage {
+            model: args.text("model"),
+            context_tokens: args.nth(0).and_then(|tokens| tokens.parse().ok()),
+        },
+        "rewound" => TranscriptKind::Rewound {
+            to_ms: args.get("to").map(|to| at(number(to).into()).wall_ms),
         },
         other => panic!("no such line: {other}"),
     }

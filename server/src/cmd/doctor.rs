@@ -17,7 +17,7 @@ use crate::claude;
 use crate::home::Home;
 use crate::hooks::{global, settings, version};
 use crate::ingest::default_claude_dirs;
-use crate::ingest::odd::Counts;
+use crate::ingest::odd::{Counts, Kind};
 use crate::tmux::{Place, environment};
 use crate::web::api::Inside;
 
@@ -551,57 +551,59 @@ fn hooks_heard(items: &[Item]) -> Check {
     }
 }
 
-/// What the server could not use.
+/// What the server could not use, each kind with the last reason.
 fn odd(counts: &Counts) -> Vec<Check> {
-    let Counts {
-        hooks_refused,
-        hooks_unknown,
-        hooks_cut,
-        status_files_refused,
-        status_files_unread,
-        transcripts_refused,
-    } = *counts;
-    let told = [
-        (
-            hooks_refused,
+    if counts.is_empty() {
+        return vec![Check::ok("input", "everything that came in was understood")];
+    }
+    let told = counts.iter().map(|(kind, counted)| {
+        let (what, todo) = words(*kind);
+        let said = format!("{} {what}; the last: {}", counted.count, counted.why);
+        Check::warn("input", said, todo)
+    });
+    told.collect()
+}
+
+/// What happened, and what to do about it.
+fn words(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::HookRefused => (
             "hooks were refused because they were none",
             "Something else posts to the hook route.",
         ),
-        (
-            hooks_unknown,
+        Kind::HookUnknown => (
             "hooks had names that this version does not know",
             "Update purplemux.",
         ),
-        (
-            hooks_cut,
+        Kind::HookCut => (
             "hooks came without their body, which was over 1 MiB",
             "Their events counted; only details are missing.",
         ),
-        (
-            status_files_refused,
+        Kind::StatusFileRefused => (
             "status files were folders, links or pipes",
             "Look into Claude's sessions folder.",
         ),
-        (
-            status_files_unread,
+        Kind::StatusFileUnread => (
             "times a status file could not be read",
             "Look at the permissions of Claude's sessions folder; update purplemux if Claude Code is newer.",
         ),
-        (
-            transcripts_refused,
+        Kind::TranscriptRefused => (
+            "transcripts were not read because they were no files of Claude's",
+            "Look into Claude's projects folder; something else may post to the hook route.",
+        ),
+        Kind::TranscriptUnread => (
             "times a transcript could not be read",
             "Look at the permissions of Claude's projects folder.",
         ),
-    ];
-    let found: Vec<Check> = told
-        .into_iter()
-        .filter(|(count, _, _)| *count > 0)
-        .map(|(count, what, todo)| Check::warn("input", format!("{count} {what}"), todo))
-        .collect();
-    if found.is_empty() {
-        return vec![Check::ok("input", "everything that came in was understood")];
+        Kind::LineBroken => (
+            "lines of transcripts were no JSON and were skipped",
+            "Badges go on; a disk that was full or another program may have written them.",
+        ),
+        Kind::LineTooLong => (
+            "lines of transcripts were over 8 MiB and were skipped",
+            "Badges go on; only what stood in them is missing.",
+        ),
     }
-    found
 }
 
 // ---- programs ----------------------------------------------------------------------------------------
@@ -637,6 +639,7 @@ fn ask(program: &Path, arguments: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ingest::odd::Counted;
 
     #[test]
     fn a_version_of_tmux_is_compared_by_its_numbers() {
@@ -650,14 +653,19 @@ mod tests {
     #[test]
     fn what_could_not_be_used_is_said_one_by_one() {
         assert_eq!(odd(&Counts::default()).len(), 1);
-        let counts = Counts {
-            hooks_refused: 2,
-            status_files_refused: 1,
-            ..Counts::default()
+        let counted = |count, why: &str| Counted {
+            count,
+            why: why.to_owned(),
+            at_ms: 0,
         };
+        let counts = Counts::from([
+            (Kind::HookRefused, counted(2, "no JSON")),
+            (Kind::TranscriptRefused, counted(1, "/x.jsonl: a pipe")),
+        ]);
         let checks = odd(&counts);
         assert!(checks.iter().all(|check| check.verdict == Verdict::Warn));
         assert_eq!(checks.len(), 2);
         assert!(checks[0].said.starts_with("2 hooks"), "{checks:?}");
+        assert!(checks[1].said.ends_with("/x.jsonl: a pipe"), "{checks:?}");
     }
 }

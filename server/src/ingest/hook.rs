@@ -14,6 +14,7 @@ use thiserror::Error;
 use tracing::{debug, info, warn};
 
 use crate::hub;
+use crate::ingest::odd::Kind;
 use crate::ingest::watch::{Seen, Watch};
 use crate::{clock, sys};
 
@@ -70,13 +71,13 @@ async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Resu
     };
     let odd = &hub.witnesses().odd;
     let malformed = |why: HookError| {
-        odd.hook_refused();
+        odd.add(Kind::HookRefused, &why);
         Refusal::Malformed(format!("This is no hook: {why}."))
     };
     let mut received = hook::read(headers, body, &here).map_err(malformed)?;
     if let HookKind::Unknown { name } = &received.hook.kind {
         debug!("A hook of an unknown name: {name}");
-        odd.hook_unknown();
+        odd.add(Kind::HookUnknown, name);
     }
     if received.hook.pane.is_none()
         && let Some(session) = &received.tmux_session

@@ -21,6 +21,7 @@ use tracing::{debug, error};
 use crate::hub::{self, Degraded, Stopped};
 use crate::ingest::odd::Odd;
 use crate::ingest::process::{PaneRoot, ProcessTask, Processes};
+use crate::ingest::transcript::Timelines;
 use crate::{hooks, net, task, tmux};
 
 /// The first listing of panes is waited for this long; what comes later is told when it comes.
@@ -35,6 +36,8 @@ pub struct Witnesses {
     pub tmux: tmux::Handle,
     /// What could not be used.
     pub odd: Arc<Odd>,
+    /// Whose timeline is open.
+    pub timelines: Arc<Timelines>,
     /// Rings with every look of the safety net.
     pub rounds: Receiver<u64>,
 }

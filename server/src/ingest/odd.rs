@@ -1,84 +1,84 @@
 //! What came in and could not be used: refused, skipped or not understood. Counted since the server's start,
-//! for `purplemux doctor`; no count decides anything.
+//! each kind with the last reason, for `purplemux doctor`; no count decides anything.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-/// The counters. Leaf data: every witness adds, one route reads.
-#[derive(Debug, Default)]
-pub struct Odd {
-    hooks_refused: AtomicU64,
-    hooks_unknown: AtomicU64,
-    hooks_cut: AtomicU64,
-    status_files_refused: AtomicU64,
-    status_files_unread: AtomicU64,
-    transcripts_refused: AtomicU64,
+use crate::clock;
+
+/// Characters of a reason that are kept: a path and a sentence.
+const WHY_CHARS_MAX: usize = 300;
+
+/// The kinds of what can't be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Posts that were no hook's: no JSON, no event, nested too deep, endless.
+    HookRefused,
+    /// Hooks of a name we do not know.
+    HookUnknown,
+    /// Hooks whose body was too large to be kept; the event counted.
+    HookCut,
+    /// Names of status files with something else behind them: a folder, a link, a pipe.
+    StatusFileRefused,
+    /// Status files that could not be read or understood for longer than a write takes.
+    StatusFileUnread,
+    /// Transcripts that may not be read: outside of Claude's folders, a link, a pipe, a device.
+    TranscriptRefused,
+    /// Transcripts that could not be read.
+    TranscriptUnread,
+    /// Lines of transcripts that were no JSON object.
+    LineBroken,
+    /// Lines of transcripts that were too long.
+    LineTooLong,
 }
 
-/// The counters at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// Posts that were no hook's: no JSON, no event, nested too deep, endless.
-    pub hooks_refused: u64,
-    /// Hooks of a name we do not know.
-    pub hooks_unknown: u64,
-    /// Hooks whose body was too large to be kept; the event counted.
-    pub hooks_cut: u64,
-    /// Names of status files with something else behind them: a folder, a link, a pipe.
-    pub status_files_refused: u64,
-    /// Status files that could not be read or understood for longer than a write takes.
-    pub status_files_unread: u64,
-    /// Transcripts that may not or can't be read.
-    pub transcripts_refused: u64,
+/// How often, and why the last time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Since the server's start.
+    pub count: u64,
+    /// The last reason.
+    pub why: String,
+    /// When that was, unix ms.
+    pub at_ms: i64,
 }
+
+/// All kinds that were met.
+pub type Counts = BTreeMap<Kind, Counted>;
+
+/// The table. Leaf data: every witness adds, one route reads.
+#[derive(Debug, Default)]
+pub struct Odd(Mutex<Counts>);
 
 impl Odd {
-    /// A post that was no hook's.
-    pub fn hook_refused(&self) {
-        add(&self.hooks_refused);
+    /// One more of this kind.
+    pub fn add(&self, kind: Kind, why: impl Display) {
+        self.add_many(kind, 1, why);
     }
 
-    /// A hook of an unknown name.
-    pub fn hook_unknown(&self) {
-        add(&self.hooks_unknown);
-    }
-
-    /// A hook without its body.
-    pub fn hook_cut(&self) {
-        add(&self.hooks_cut);
-    }
-
-    /// Something that is no status file in the place of one.
-    pub fn status_file_refused(&self) {
-        add(&self.status_files_refused);
-    }
-
-    /// A status file that can't be read for now.
-    pub fn status_file_unread(&self) {
-        add(&self.status_files_unread);
-    }
-
-    /// A transcript that is not read.
-    pub fn transcript_refused(&self) {
-        add(&self.transcripts_refused);
+    /// So many more of this kind; none is none.
+    pub fn add_many(&self, kind: Kind, count: u64, why: impl Display) {
+        if count == 0 {
+            return;
+        }
+        let why = why.to_string().chars().take(WHY_CHARS_MAX).collect();
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let counted = counts.entry(kind).or_default();
+        counted.count = counted.count.saturating_add(count);
+        counted.why = why;
+        counted.at_ms = clock::wall_ms();
     }
 
     /// All of them now.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts {
-            hooks_refused: read(&self.hooks_refused),
-            hooks_unknown: read(&self.hooks_unknown),
-            hooks_cut: read(&self.hooks_cut),
-            status_files_refused: read(&self.status_files_refused),
-            status_files_unread: read(&self.status_files_unread),
-            transcripts_refused: read(&self.transcripts_refused),
-        }
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
-}
-
-fn add(counter: &AtomicU64) {
-    counter.fetch_add(1, Ordering::Relaxed);
 }

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tracing::{debug, info};
 
 use crate::hub::{self, Degraded, Stopped};
+use crate::ingest::odd::Kind;
 use crate::ingest::process::{ClaudeDirs, Processes};
 use crate::ingest::watch::{Seen, Watch, WatchError};
 use crate::{clock, task};
@@ -367,8 +368,9 @@ impl Witness {
             Err(Unread::Missing) => self.gone(path).await,
             Err(Unread::Never(why)) => {
                 if self.never.insert(path.to_owned()) {
-                    debug!("{}: {why}", path.display());
-                    self.hub.witnesses().odd.status_file_refused();
+                    let why = format!("{}: {why}", path.display());
+                    debug!("{why}");
+                    self.hub.witnesses().odd.add(Kind::StatusFileRefused, why);
                 }
                 Ok(())
             }
@@ -426,7 +428,8 @@ impl Witness {
             self.retries.remove(path);
         }
         if say {
-            self.hub.witnesses().odd.status_file_unread();
+            let why = format!("{}: {why}", path.display());
+            self.hub.witnesses().odd.add(Kind::StatusFileUnread, why);
         }
         if say
             && let Some(Known {

@@ -7,19 +7,21 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use purplemux_core::witness::TranscriptFact;
+use purplemux_core::witness::{TranscriptFact, TranscriptKind};
 use purplemux_core::{AgentKey, ConversationId, Event};
-use purplemux_wire::transcript::{Lines, Tail};
+use purplemux_wire::transcript::{self as wire, Lines, Tail};
 use rustix::fs::OFlags;
 use thiserror::Error;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinHandle;
 use tracing::{debug, warn};
 
 use crate::hub::{self, Stopped};
+use crate::ingest::odd::{Kind, Odd};
 use crate::ingest::process::ClaudeDirs;
 use crate::ingest::watch::{Seen, Watch};
 use crate::{clock, task};
@@ -32,8 +34,14 @@ const BACK_MAX: u64 = 32 * 1024 * 1024;
 /// Claude writes a transcript first at the first prompt; its folder too. Until both exist they are looked
 /// for this often, while somebody wants them.
 const APPEARS: Duration = Duration::from_millis(200);
-/// Without a watch.
+/// Without a watch, and while a file can't be read.
 const SWEEP_DEGRADED: Duration = Duration::from_secs(1);
+/// What a look at a file that is not followed reads of its end, for what a row shows beside its badge.
+const LOOK_MAX: u64 = 1024 * 1024;
+/// Files that are read at the same time: each may hold a line of 8 MiB, and one that is slow holds up nobody.
+const READING: usize = 8;
+/// Bytes before the place that was read up to, by which a file that was written anew is told.
+const MARK_BYTES: usize = 64;
 
 /// What the hub wants of one agent's transcript. Leaf data: the hub never waits for a file.
 #[derive(Debug, Default)]
@@ -49,6 +57,8 @@ struct Wanted {
     conversation: Option<ConversationId>,
     /// `path` and `conversation` were set anew.
     moved: bool,
+    /// What the row shows beside its badge is wanted once, whether or not the file is followed.
+    look: bool,
     reads: Vec<u64>,
 }
 
@@ -69,6 +79,66 @@ struct Follower {
 impl Drop for Follower {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Whose timeline somebody has open: while it is, its transcript is followed, whatever its badge. A part of the
+/// page that shows a timeline holds an [`OpenTimeline`].
+#[derive(Debug)]
+pub struct Timelines {
+    open: Mutex<BTreeMap<AgentKey, usize>>,
+    changed: watch::Sender<()>,
+}
+
+/// A timeline that is open until this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct OpenTimeline {
+    timelines: Arc<Timelines>,
+    agent: AgentKey,
+}
+
+impl Timelines {
+    /// None is open.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        let (changed, _) = watch::channel(());
+        Arc::new(Self {
+            open: Mutex::default(),
+            changed,
+        })
+    }
+
+    /// Somebody looks at this agent's timeline from now on.
+    pub fn open(self: &Arc<Self>, agent: AgentKey) -> OpenTimeline {
+        *self.lock().entry(agent.clone()).or_default() += 1;
+        self.changed.send_replace(());
+        OpenTimeline {
+            timelines: Arc::clone(self),
+            agent,
+        }
+    }
+
+    fn is_open(&self, agent: &AgentKey) -> bool {
+        self.lock().contains_key(agent)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<AgentKey, usize>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OpenTimeline {
+    fn drop(&mut self) {
+        let mut open = self.timelines.lock();
+        if let Some(viewers) = open.get_mut(&self.agent) {
+            *viewers -= 1;
+            if *viewers == 0 {
+                open.remove(&self.agent);
+            }
+        }
+        drop(open);
+        self.timelines.changed.send_replace(());
     }
 }
 
@@ -114,6 +184,7 @@ impl Transcripts {
             wanted.path = path;
             wanted.conversation = conversation.map(ConversationId);
             wanted.moved = true;
+            wanted.look = true;
         });
     }
 
@@ -133,8 +204,9 @@ impl Transcripts {
                 wish: Arc::clone(&wish),
                 source: Source::Unknown,
                 tail: Followed::default(),
-                grew: Arc::default(),
+                bell: Arc::default(),
                 watched: None,
+                readable: Readable::Yes,
             };
             Follower {
                 wish,
@@ -148,11 +220,22 @@ impl Transcripts {
     }
 }
 
-/// Who wants to hear of which folder: one watcher for all transcripts, since the kernel gives few.
+/// Rings when a file may have changed.
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Notify,
+    /// The watch behind it is gone, with the folder that was watched.
+    lost: AtomicBool,
+}
+
+/// Who wants to hear of which file: one watcher for all transcripts, since the kernel gives few.
 #[derive(Debug)]
 struct Routes {
     watch: Mutex<Watch>,
-    listeners: Mutex<BTreeMap<PathBuf, Vec<Arc<Notify>>>>,
+    bells: Mutex<BTreeMap<PathBuf, Vec<Arc<Bell>>>>,
+    reading: Semaphore,
+    /// Looks are nobody's hurry: one at a time.
+    looking: Semaphore,
 }
 
 impl Routes {
@@ -160,7 +243,9 @@ impl Routes {
         let (watch, mut seen) = Watch::new();
         let routes = Arc::new(Self {
             watch: Mutex::new(watch),
-            listeners: Mutex::default(),
+            bells: Mutex::default(),
+            reading: Semaphore::new(READING),
+            looking: Semaphore::new(1),
         });
         let weak = Arc::downgrade(&routes);
         task::spawn("transcript watch", async move {
@@ -169,19 +254,22 @@ impl Routes {
                     return;
                 };
                 match seen {
-                    Seen::Made(path)
-                    | Seen::Grew(path)
-                    | Seen::Written(path)
-                    | Seen::Removed(path) => routes.ring(&path),
-                    Seen::Overflow => routes.ring_all(),
+                    Seen::Made(path) | Seen::Grew(path) | Seen::Written(path) => {
+                        routes.ring(|file| *file == path, false);
+                    }
+                    Seen::Removed(path) => {
+                        routes.ring(|file| *file == path, false);
+                        routes.ring(|file| file.parent() == Some(&path), true);
+                    }
+                    Seen::Overflow => routes.ring(|_| true, false),
                 }
             }
         });
         routes
     }
 
-    /// Rings `listener` at every change of `file` from now on; false: it can't be watched.
-    fn add(&self, file: &Path, listener: &Arc<Notify>) -> bool {
+    /// Rings `bell` at every change of `file` from now on; false: it can't be watched.
+    fn add(&self, file: &Path, bell: &Arc<Bell>) -> bool {
         let Some(folder) = file.parent() else {
             return false;
         };
@@ -195,32 +283,24 @@ impl Routes {
             debug!("{}: {why}", folder.display());
             return false;
         }
-        let mut listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        listeners
+        let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        bells
             .entry(file.to_owned())
             .or_default()
-            .push(Arc::clone(listener));
+            .push(Arc::clone(bell));
         true
     }
 
-    fn remove(&self, file: &Path, listener: &Arc<Notify>) {
-        let mut listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(all) = listeners.get_mut(file) {
-            all.retain(|other| !Arc::ptr_eq(other, listener));
+    fn remove(&self, file: &Path, bell: &Arc<Bell>) {
+        let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = bells.get_mut(file) {
+            all.retain(|other| !Arc::ptr_eq(other, bell));
             if all.is_empty() {
-                listeners.remove(file);
+                bells.remove(file);
             }
         }
-        let still = listeners
-            .keys()
-            .any(|other| other.parent() == file.parent());
-        drop(listeners);
+        let still = bells.keys().any(|other| other.parent() == file.parent());
+        drop(bells);
         if let Some(folder) = file.parent().filter(|_| !still) {
             self.watch
                 .lock()
@@ -229,23 +309,13 @@ impl Routes {
         }
     }
 
-    fn ring(&self, file: &Path) {
-        let listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for listener in listeners.get(file).into_iter().flatten() {
-            listener.notify_one();
-        }
-    }
-
-    fn ring_all(&self) {
-        let listeners = self
-            .listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        for listener in listeners.values().flatten() {
-            listener.notify_one();
+    fn ring(&self, concerns: impl Fn(&Path) -> bool, lost: bool) {
+        let bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, all) in bells.iter().filter(|(file, _)| concerns(file)) {
+            for bell in all {
+                bell.lost.fetch_or(lost, Ordering::Relaxed);
+                bell.rung.notify_one();
+            }
         }
     }
 }
@@ -261,6 +331,16 @@ enum Source {
     At(PathBuf),
 }
 
+/// Whether a file could be read the last time; said and counted once, until it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readable {
+    Yes,
+    /// Not now: looked at again soon.
+    NotNow,
+    /// It is no file of Claude's: looked at again when something happens to it.
+    Never,
+}
+
 struct Reader {
     hub: hub::Handle,
     dirs: Arc<ClaudeDirs>,
@@ -269,8 +349,9 @@ struct Reader {
     wish: Arc<Wish>,
     source: Source,
     tail: Followed,
-    grew: Arc<Notify>,
+    bell: Arc<Bell>,
     watched: Option<PathBuf>,
+    readable: Readable,
 }
 
 impl Drop for Reader {
@@ -282,49 +363,56 @@ impl Drop for Reader {
 impl Reader {
     async fn run(mut self) -> Result<(), Stopped> {
         let wish = Arc::clone(&self.wish);
-        let grew = Arc::clone(&self.grew);
+        let bell = Arc::clone(&self.bell);
+        let timelines = Arc::clone(&self.hub.witnesses().timelines);
+        let mut viewers = timelines.changed.subscribe();
         let mut rounds = self.hub.witnesses().rounds.clone();
         let mut on = false;
         loop {
-            let wait = match (&self.watched, self.tail.opened) {
-                _ if !on => None,
+            let wait = match (on, self.readable, &self.watched) {
+                (false, _, _) | (true, Readable::Never, _) => None,
+                (true, Readable::NotNow, _) => Some(SWEEP_DEGRADED),
+                (true, Readable::Yes, _) if !self.tail.opened => Some(APPEARS),
                 // A watch may lose an event: then the safety net says when to look.
-                (Some(_), true) => None,
-                (Some(_) | None, false) => Some(APPEARS),
-                (None, true) => Some(SWEEP_DEGRADED),
+                (true, Readable::Yes, Some(_)) => None,
+                (true, Readable::Yes, None) => Some(SWEEP_DEGRADED),
             };
             tokio::select! {
                 () = wish.changed.notified() => {}
-                () = grew.notified() => {}
+                () = bell.rung.notified() => {}
                 () = clock::passed(wait.unwrap_or_default()), if wait.is_some() => {}
                 Ok(()) = rounds.changed(), if on => {}
+                Ok(()) = viewers.changed() => {}
             }
-            let wanted = {
+            let (wanted, moved, look, (path, conversation), reads) = {
                 let mut wanted = wish.wanted.lock().unwrap_or_else(PoisonError::into_inner);
                 let moved = std::mem::take(&mut wanted.moved);
+                let look = std::mem::take(&mut wanted.look);
                 let named = (wanted.path.clone(), wanted.conversation.clone());
                 let reads = std::mem::take(&mut wanted.reads);
-                (wanted.on, moved, named, reads)
+                (wanted.on, moved, look, named, reads)
             };
-            let (now_on, moved, (path, conversation), reads) = wanted;
-            on = now_on;
+            on = wanted || timelines.is_open(&self.agent);
             if moved || !matches!(self.source, Source::At(_)) {
                 self.locate(path.as_deref(), conversation.as_ref());
+            }
+            if self.bell.lost.swap(false, Ordering::Relaxed) {
+                self.unwatch();
             }
             if on {
                 self.watch();
             } else {
                 self.unwatch();
             }
-            let ok = if on || !reads.is_empty() {
-                self.read().await?
-            } else {
-                continue;
-            };
-            for request in reads {
-                let agent = self.agent.clone();
-                let read = Event::TranscriptRead { agent, request, ok };
-                self.hub.send(read).await?;
+            if on || !reads.is_empty() {
+                let ok = self.read().await?;
+                for request in reads {
+                    let agent = self.agent.clone();
+                    let read = Event::TranscriptRead { agent, request, ok };
+                    self.hub.send(read).await?;
+                }
+            } else if look && !self.tail.opened {
+                self.look().await?;
             }
         }
     }
@@ -335,7 +423,8 @@ impl Reader {
             Ok(path) => Some(path),
             Err(why) => {
                 warn!(agent = %self.agent, path, "The transcript is not read: {why}.");
-                self.hub.witnesses().odd.transcript_refused();
+                let why = format!("{path}: {why}");
+                self.hub.witnesses().odd.add(Kind::TranscriptRefused, why);
                 None
             }
         });
@@ -347,6 +436,7 @@ impl Reader {
         if source != self.source {
             self.unwatch();
             self.tail = Followed::default();
+            self.readable = Readable::Yes;
             self.source = source;
         }
     }
@@ -355,14 +445,14 @@ impl Reader {
         let Source::At(path) = &self.source else {
             return;
         };
-        if self.watched.is_none() && self.routes.add(path, &self.grew) {
+        if self.watched.is_none() && self.routes.add(path, &self.bell) {
             self.watched = Some(path.clone());
         }
     }
 
     fn unwatch(&mut self) {
         if let Some(path) = self.watched.take() {
-            self.routes.remove(&path, &self.grew);
+            self.routes.remove(&path, &self.bell);
         }
     }
 
@@ -376,12 +466,19 @@ impl Reader {
         loop {
             let mut tail = std::mem::take(&mut self.tail);
             let file = path.clone();
+            let odd = Arc::clone(&self.hub.witnesses().odd);
+            let routes = Arc::clone(&self.routes);
+            let Ok(turn) = routes.reading.acquire().await else {
+                return Ok(false);
+            };
             // A first look may read megabytes; other agents are not to wait for that.
             let read = tokio::task::spawn_blocking(move || {
                 let read = tail.read(&file);
+                tail.count(&file, &odd);
                 (tail, read)
             })
             .await;
+            drop(turn);
             let (tail, read) = match read {
                 Ok(done) => done,
                 Err(failed) => {
@@ -392,23 +489,92 @@ impl Reader {
             self.tail = tail;
             match read {
                 Ok((facts, more)) => {
-                    if !facts.is_empty() {
-                        let agent = self.agent.clone();
-                        let grew = Event::TranscriptGrew { agent, facts };
-                        self.hub.send(grew).await?;
-                    }
+                    self.readable = Readable::Yes;
+                    self.tell(facts).await?;
                     if !more {
                         return Ok(true);
                     }
                 }
-                // Written first at the first prompt: until then there is nothing in it.
-                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
-                Err(error) => {
-                    debug!(agent = %self.agent, "{}: {error}", path.display());
-                    self.hub.witnesses().odd.transcript_refused();
+                Err(Unread::Missing) => {
+                    // Written first at the first prompt: until then there is nothing in it.
+                    self.readable = Readable::Yes;
+                    self.tail.gone = self.tail.opened;
+                    return Ok(true);
+                }
+                Err(Unread::Never(why)) => {
+                    self.cannot_read(&path, Readable::Never, Kind::TranscriptRefused, &why);
+                    return Ok(false);
+                }
+                Err(Unread::NotNow(why)) => {
+                    self.cannot_read(&path, Readable::NotNow, Kind::TranscriptUnread, &why);
                     return Ok(false);
                 }
             }
+        }
+    }
+
+    /// Tells what the row shows beside its badge, of a file that is not followed. What it can't read it leaves:
+    /// whoever follows the file will say so.
+    async fn look(&mut self) -> Result<(), Stopped> {
+        let Source::At(path) = self.source.clone() else {
+            return Ok(());
+        };
+        let Ok(turn) = self.routes.looking.acquire().await else {
+            return Ok(());
+        };
+        let looked = tokio::task::spawn_blocking(move || look(&path)).await;
+        drop(turn);
+        match looked {
+            Ok(Ok(facts)) => self.tell(facts).await,
+            Ok(Err(why)) => {
+                debug!(agent = %self.agent, "a look at the transcript: {why:?}");
+                Ok(())
+            }
+            Err(failed) => {
+                warn!(agent = %self.agent, "looking at the transcript: {failed}");
+                Ok(())
+            }
+        }
+    }
+
+    async fn tell(&self, facts: Vec<TranscriptFact>) -> Result<(), Stopped> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        let agent = self.agent.clone();
+        self.hub.send(Event::TranscriptGrew { agent, facts }).await
+    }
+
+    fn cannot_read(&mut self, path: &Path, so: Readable, kind: Kind, why: &str) {
+        if self.readable != so {
+            self.readable = so;
+            let why = format!("{}: {why}", path.display());
+            debug!(agent = %self.agent, "{why}");
+            self.hub.witnesses().odd.add(kind, why);
+        }
+    }
+}
+
+/// Why a transcript can't be read.
+#[derive(Debug)]
+enum Unread {
+    /// There is no such file.
+    Missing,
+    /// No file of Claude's: a folder, a link, a pipe, a device.
+    Never(String),
+    /// Not permitted, or the disk fails.
+    NotNow(String),
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        let link = rustix::io::Errno::LOOP.raw_os_error();
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+            Self::Missing
+        } else if error.raw_os_error() == Some(link) {
+            Self::Never("a link".to_owned())
+        } else {
+            Self::NotNow(error.to_string())
         }
     }
 }
@@ -420,65 +586,171 @@ struct Followed {
     inode: u64,
     offset: u64,
     lines: Lines,
+    /// The bytes before `offset`. If they are others now, the file was written anew.
+    mark: Vec<u8>,
+    /// It was removed after it had been opened: whatever comes in its place is another.
+    gone: bool,
+    /// Its first prompt is known, or can't be found in its head.
+    headed: bool,
+    /// Of the lines that could not be used, how many have been counted.
+    counted: (u64, u64),
 }
 
 impl Followed {
     /// The facts of what is new, at most one block of it, and whether there is more.
-    fn read(&mut self, path: &Path) -> io::Result<(Vec<TranscriptFact>, bool)> {
+    fn read(&mut self, path: &Path) -> Result<(Vec<TranscriptFact>, bool), Unread> {
         let file = open(path)?;
         let meta = file.metadata()?;
         if !self.opened {
-            return Ok((self.open_at_end(&file, &meta)?, false));
+            let mut facts = self.head(&file, meta.len())?;
+            facts.extend(self.open_at_end(&file, &meta, BACK_MAX)?);
+            return Ok((facts, false));
         }
-        if meta.ino() != self.inode || meta.len() < self.offset {
-            // Replaced or cut short: another file, read anew from its start.
+        let mut facts = Vec::new();
+        if self.is_another(&file, &meta)? {
+            // Replaced, cut short, or made anew: another file, whose lines replace those of the first.
             *self = Self {
                 opened: true,
                 inode: meta.ino(),
                 ..Self::default()
             };
+            facts.push(TranscriptFact {
+                written_ms: None,
+                sidechain: false,
+                kind: TranscriptKind::Rewound { to_ms: None },
+            });
+            if meta.len() > BACK_MAX {
+                facts.extend(self.head(&file, meta.len())?);
+                facts.extend(self.open_at_end(&file, &meta, BACK_MAX)?);
+                return Ok((facts, false));
+            }
         }
+        facts.extend(self.head(&file, meta.len())?);
         let mut block = vec![0; usize::try_from(BLOCK).unwrap_or(usize::MAX)];
         let read = file.read_at(&mut block, self.offset)?;
+        let block = &block[..read];
         self.offset += u64::try_from(read).unwrap_or(0);
-        let facts = self.lines.push_facts(&block[..read]);
+        self.remember(block);
+        facts.extend(self.lines.push_facts(block));
         Ok((facts, self.offset < meta.len() && read > 0))
     }
 
-    /// Reads backwards until the newest turn is complete, then stands at the end.
-    fn open_at_end(&mut self, file: &File, meta: &fs::Metadata) -> io::Result<Vec<TranscriptFact>> {
+    fn is_another(&self, file: &File, meta: &fs::Metadata) -> Result<bool, Unread> {
+        if self.gone || meta.ino() != self.inode || meta.len() < self.offset {
+            return Ok(true);
+        }
+        let mut now = vec![0; self.mark.len()];
+        let from = self.offset - u64::try_from(now.len()).unwrap_or(self.offset);
+        match file.read_exact_at(&mut now, from) {
+            Ok(()) => Ok(now != self.mark),
+            // Cut short just now.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn remember(&mut self, read: &[u8]) {
+        self.mark
+            .extend_from_slice(&read[read.len().saturating_sub(MARK_BYTES)..]);
+        self.mark
+            .drain(..self.mark.len().saturating_sub(MARK_BYTES));
+    }
+
+    /// What the first bytes say, once they do.
+    fn head(&mut self, file: &File, len: u64) -> Result<Vec<TranscriptFact>, Unread> {
+        if self.headed {
+            return Ok(Vec::new());
+        }
+        let facts = wire::head(&head_of(file)?);
+        let asked = |fact: &TranscriptFact| matches!(fact.kind, TranscriptKind::FirstPrompt { .. });
+        self.headed = len >= BLOCK || facts.iter().any(asked);
+        Ok(if self.headed { facts } else { Vec::new() })
+    }
+
+    /// Reads backwards until the newest turn is complete, at most `back` bytes, then stands at the end.
+    fn open_at_end(
+        &mut self,
+        file: &File,
+        meta: &fs::Metadata,
+        back: u64,
+    ) -> Result<Vec<TranscriptFact>, Unread> {
         let end = meta.len();
         let mut tail = Tail::new();
         let mut start = end;
-        while start > 0 && !tail.is_enough() && end - start < BACK_MAX {
+        while start > 0 && !tail.is_enough() && end - start < back {
             let length = BLOCK.min(start);
             start -= length;
             let mut block = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
             file.read_exact_at(&mut block, start)?;
             tail.push_before(&block);
         }
+        let offset = end - tail.unfinished_bytes();
+        let marked = offset.min(u64::try_from(MARK_BYTES).unwrap_or(0));
+        let mut mark = vec![0; usize::try_from(marked).unwrap_or(0)];
+        file.read_exact_at(&mut mark, offset - marked)?;
+        let (facts, lines) = tail.finish(start == 0);
         *self = Self {
             opened: true,
             inode: meta.ino(),
-            offset: end - tail.unfinished_bytes(),
-            lines: Lines::new(),
+            offset,
+            lines,
+            mark,
+            gone: false,
+            headed: self.headed,
+            counted: (0, 0),
         };
-        Ok(tail.finish(start == 0))
+        Ok(facts)
+    }
+
+    /// Counts the lines that could not be used.
+    fn count(&mut self, path: &Path, odd: &Odd) {
+        let found = (self.lines.broken(), self.lines.skipped());
+        let (broken, skipped) = std::mem::replace(&mut self.counted, found);
+        let path = path.display();
+        odd.add_many(Kind::LineBroken, found.0.saturating_sub(broken), &path);
+        odd.add_many(Kind::LineTooLong, found.1.saturating_sub(skipped), &path);
     }
 }
 
-/// Opens a regular file, not through a link and without waiting for anything.
-fn open(path: &Path) -> io::Result<File> {
+/// What a row shows beside its badge, of a file that is not followed.
+fn look(path: &Path) -> Result<Vec<TranscriptFact>, Unread> {
+    let file = open(path)?;
+    let meta = file.metadata()?;
+    let mut facts = wire::head(&head_of(&file)?);
+    let newest = Followed::default().open_at_end(&file, &meta, LOOK_MAX)?;
+    facts.extend(wire::beside(newest));
+    Ok(facts)
+}
+
+fn head_of(file: &File) -> io::Result<Vec<u8>> {
+    let mut head = vec![0; usize::try_from(BLOCK).unwrap_or(usize::MAX)];
+    let read = file.read_at(&mut head, 0)?;
+    head.truncate(read);
+    Ok(head)
+}
+
+/// Opens a regular file, not through a link and without waiting for anything. What is none is not even
+/// opened: opening a device may do something.
+fn open(path: &Path) -> Result<File, Unread> {
+    let regular = |meta: &fs::Metadata| {
+        let kind = meta.file_type();
+        if kind.is_file() {
+            Ok(())
+        } else if kind.is_symlink() {
+            Err(Unread::Never("a link".to_owned()))
+        } else {
+            Err(Unread::Never("no regular file".to_owned()))
+        }
+    };
+    regular(&fs::symlink_metadata(path)?)?;
+    // It may have been replaced since.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = fs::OpenOptions::new()
         .read(true)
         .custom_flags(i32::try_from(flags.bits()).map_err(io::Error::other)?)
         .open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::other("no regular file"))
-    }
+    regular(&file.metadata()?)?;
+    Ok(file)
 }
 
 /// Why a path that a hook named is not read.
@@ -581,6 +853,11 @@ mod tests {
     const PROMPT: &str = r#"{"type":"user","message":{"role":"user","content":"hello"}}"#;
     const END: &str = r#"{"type":"system","subtype":"turn_duration","durationMs":5}"#;
 
+    fn append(path: &Path, text: &str) {
+        let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
     #[test]
     fn t02_an_unfinished_line_is_told_once_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();
@@ -590,13 +867,18 @@ mod tests {
         let mut followed = Followed::default();
         let (facts, _) = followed.read(&path).unwrap();
         assert!(
-            matches!(kinds(&facts)[..], [TranscriptKind::Prompted { .. }]),
+            matches!(
+                kinds(&facts)[..],
+                [
+                    TranscriptKind::FirstPrompt { .. },
+                    TranscriptKind::Prompted { .. }
+                ]
+            ),
             "{facts:?}"
         );
-        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
-        file.write_all(second.as_bytes()).unwrap();
+        append(&path, second);
         assert_eq!(followed.read(&path).unwrap().0, []);
-        file.write_all(b"\n").unwrap();
+        append(&path, "\n");
         let (facts, more) = followed.read(&path).unwrap();
         assert!(matches!(
             kinds(&facts)[..],
@@ -604,26 +886,132 @@ mod tests {
         ));
         assert!(!more);
         assert_eq!(followed.read(&path).unwrap().0, []);
+        // The cut falls inside a character.
+        let line = r#"{"type":"ai-title","aiTitle":"標題"}"#;
+        let cut = line.find('題').unwrap() + 1;
+        let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(&line.as_bytes()[..cut]).unwrap();
+        assert_eq!(followed.read(&path).unwrap().0, []);
+        file.write_all(&line.as_bytes()[cut..]).unwrap();
+        file.write_all(b"\n").unwrap();
+        let (facts, _) = followed.read(&path).unwrap();
+        assert!(
+            matches!(kinds(&facts)[..], [TranscriptKind::Title { text, .. }] if &**text == "標題"),
+            "{facts:?}"
+        );
     }
 
     #[test]
-    fn t03_a_file_cut_short_or_replaced_is_read_anew() {
+    fn t03_a_file_cut_short_replaced_or_made_anew_is_read_anew() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.jsonl");
-        fs::write(&path, format!("{PROMPT}\n{END}\n")).unwrap();
+        let turn = format!("{PROMPT}\n{END}\n");
+        fs::write(&path, &turn).unwrap();
         let mut followed = Followed::default();
-        assert_eq!(followed.read(&path).unwrap().0.len(), 2);
+        assert_eq!(followed.read(&path).unwrap().0.len(), 3);
+        let anew = |followed: &mut Followed, what: &str| {
+            let (facts, more) = followed.read(&path).unwrap();
+            assert!(!more);
+            let told = kinds(&facts);
+            assert_eq!(told[0], &TranscriptKind::Rewound { to_ms: None }, "{what}");
+            let decides = |kind: &&&TranscriptKind| {
+                matches!(
+                    kind,
+                    TranscriptKind::Prompted { .. } | TranscriptKind::TurnEnded { .. }
+                )
+            };
+            told.iter().filter(decides).count()
+        };
         fs::write(&path, format!("{PROMPT}\n")).unwrap();
-        assert_eq!(followed.read(&path).unwrap().0.len(), 1, "cut short");
+        assert_eq!(anew(&mut followed, "cut short"), 1);
+        fs::write(&path, format!("{PROMPT} \n{END}\n")).unwrap();
+        assert_eq!(anew(&mut followed, "cut short and longer than before"), 2);
         let other = dir.path().join("b.jsonl");
-        fs::write(&other, format!("{PROMPT}\n{END}\n{PROMPT}\n")).unwrap();
+        fs::write(&other, format!("{turn}{PROMPT}\n")).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert_eq!(followed.read(&path).unwrap().0.len(), 3, "replaced");
+        assert_eq!(anew(&mut followed, "replaced"), 3);
         fs::remove_file(&path).unwrap();
-        assert_eq!(
-            followed.read(&path).unwrap_err().kind(),
-            ErrorKind::NotFound
+        assert!(matches!(followed.read(&path), Err(Unread::Missing)));
+        followed.gone = true;
+        fs::write(&path, format!("{turn}{turn}")).unwrap();
+        assert_eq!(anew(&mut followed, "made anew"), 4);
+        append(&path, &turn);
+        assert_eq!(followed.read(&path).unwrap().0.len(), 2, "and goes on");
+    }
+
+    #[test]
+    fn t05_a_giant_line_is_passed_over_or_read_in_bounded_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        let image = |bytes: usize| {
+            format!(
+                r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t1","content":[{{"type":"image","source":{{"data":"{}"}}}}]}}]}}}}"#,
+                "A".repeat(bytes)
+            ) + "\n"
+        };
+        // Last, and read whole; between the end marker and the end of the file, and too long to be read.
+        fs::write(&path, format!("{PROMPT}\n{}", image(3_000_000))).unwrap();
+        let (facts, _) = Followed::default().read(&path).unwrap();
+        assert!(matches!(
+            kinds(&facts)[1..],
+            [
+                TranscriptKind::Prompted { .. },
+                TranscriptKind::ToolEnded { .. }
+            ]
+        ));
+        fs::write(&path, format!("{PROMPT}\n{END}\n{}", image(9_000_000))).unwrap();
+        let odd = Odd::default();
+        let mut followed = Followed::default();
+        let (facts, _) = followed.read(&path).unwrap();
+        assert!(matches!(
+            kinds(&facts)[1..],
+            [
+                TranscriptKind::Prompted { .. },
+                TranscriptKind::TurnEnded { .. }
+            ]
+        ));
+        followed.count(&path, &odd);
+        followed.count(&path, &odd);
+        assert_eq!(odd.counts()[&Kind::LineTooLong].count, 1);
+        // The same line while the file is followed.
+        append(&path, &format!("{}{PROMPT}\n", image(9_000_000)));
+        let mut facts = Vec::new();
+        loop {
+            let (new, more) = followed.read(&path).unwrap();
+            facts.extend(new);
+            assert!(followed.lines.held() <= wire::LINE_BYTES_MAX);
+            if !more {
+                break;
+            }
+        }
+        assert!(matches!(
+            kinds(&facts)[..],
+            [TranscriptKind::Prompted { .. }]
+        ));
+        followed.count(&path, &odd);
+        assert_eq!(odd.counts()[&Kind::LineTooLong].count, 2);
+    }
+
+    #[test]
+    fn a_look_tells_what_a_row_shows_and_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.jsonl");
+        let answer = r#"{"type":"assistant","message":{"model":"claude-opus-5-5","content":[{"type":"text","text":"done"}],"stop_reason":"end_turn","usage":{"input_tokens":7}}}"#;
+        let noise = format!("{{\"type\":\"mode\",\"x\":\"{}\"}}\n", "y".repeat(1000));
+        // The first prompt is far behind what is read of the end.
+        let text = format!(
+            "{PROMPT}\n{}{PROMPT}\n{answer}\n{END}\n",
+            noise.repeat(1500)
         );
+        fs::write(&path, text).unwrap();
+        assert!(matches!(
+            kinds(&look(&path).unwrap())[..],
+            [
+                TranscriptKind::FirstPrompt { .. },
+                TranscriptKind::Usage { .. },
+                TranscriptKind::LastWords { .. }
+            ]
+        ));
     }
 
     #[test]
@@ -640,6 +1028,7 @@ mod tests {
         assert!(matches!(
             kinds(&facts)[..],
             [
+                TranscriptKind::FirstPrompt { .. },
                 TranscriptKind::Prompted { .. },
                 TranscriptKind::TurnEnded { .. }
             ]
@@ -673,10 +1062,28 @@ mod tests {
             assert_eq!(allowed(&path, &dirs), Err(why), "{}", path.display());
         }
         let link = allowed(&projects.join("p/link.jsonl"), &dirs).unwrap();
-        assert!(
-            Followed::default().read(&link).is_err(),
-            "a link is not followed"
-        );
+        for odd in ["link.jsonl", "pipe.jsonl", "folder.jsonl"] {
+            let path = link.with_file_name(odd);
+            if odd == "pipe.jsonl" {
+                rustix::fs::mknodat(
+                    rustix::fs::CWD,
+                    &path,
+                    rustix::fs::FileType::Fifo,
+                    rustix::fs::Mode::from_raw_mode(0o600),
+                    0,
+                )
+                .unwrap();
+            } else if odd == "folder.jsonl" {
+                fs::create_dir(&path).unwrap();
+            }
+            // Neither read nor waited for.
+            assert!(
+                matches!(Followed::default().read(&path), Err(Unread::Never(_))),
+                "{odd}"
+            );
+        }
+        let device = Followed::default().read(Path::new("/dev/null"));
+        assert!(matches!(device, Err(Unread::Never(_))));
     }
 
     #[test]

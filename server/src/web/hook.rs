@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 
 use super::{App, BODY_WITHIN, Problem, Shared, half_sent, known_from_now_on};
 use crate::ingest;
+use crate::ingest::odd::Kind;
 
 /// The header that carries the token.
 const TOKEN_HEADER: &str = "x-pmux-token";
@@ -37,12 +38,13 @@ pub async fn post(State(app): Shared, request: Request) -> Result<StatusCode, Pr
     let body = tokio::time::timeout(BODY_WITHIN, read(body))
         .await
         .unwrap_or_else(|_| Err(half_sent()))
-        .inspect_err(|_| odd.hook_refused())?;
-    if body.is_none() {
-        odd.hook_cut();
+        .inspect_err(|problem| odd.add(Kind::HookRefused, problem.why()))?;
+    let cut = body.is_none();
+    let post = ingest::hook::HookPost::new(&parts.headers, body.unwrap_or_default());
+    if cut {
+        let name = post.headers.event.as_deref();
+        odd.add(Kind::HookCut, name.unwrap_or("a hook without a name"));
     }
-    let body = body.unwrap_or_default();
-    let post = ingest::hook::HookPost::new(&parts.headers, body);
     match ingest::hook::accept(&app.hub, post).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(ingest::hook::Refusal::Malformed(why)) => {

@@ -160,6 +160,12 @@ impl Problem {
         }
     }
 
+    /// The sentence.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
     /// Something of ours failed; the details go to the log and the sentence to the asker.
     #[must_use]
     pub fn internal(error: &anyhow::Error) -> Self {

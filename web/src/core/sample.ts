@@ -20,6 +20,7 @@ export function item(change: Partial<Item> & { id: string }): Item {
     tool: null,
     tokens: {},
     context_pct: null,
+    model: null,
     ports: [],
     terminal: true,
     hooks: true,

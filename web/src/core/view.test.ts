@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Item } from "../wire/protocol.ts";
 import { apply } from "./fleet.ts";
 import { item } from "./sample.ts";
-import { attention, byUrgency, chipDetail, counts, documentTitle, firstLine, lacksHooks, lineOf, mostUrgent, nextAfter, shapeOf, shortPath, stateWords, terminalOf, turnOf, workspaceShape } from "./view.ts";
+import { attention, byUrgency, chipDetail, contextOf, counts, documentTitle, firstLine, lacksHooks, lineOf, marks, mostUrgent, nextAfter, shapeOf, shortPath, stateWords, terminalOf, turnOf, workspaceShape } from "./view.ts";
 import { sayer } from "./words.ts";
 
 const say = sayer("en");
@@ -146,5 +146,24 @@ describe("rows outside our tabs", () => {
     expect(terminalOf(item({ id: "forge:8:1", tab: "t-1" }))).toEqual({ id: "t-1", outside: false });
     expect(terminalOf(item({ id: "forge:7:1", tab: null }))).toEqual({ id: "forge:7:1", outside: true });
     expect(terminalOf(item({ id: "forge:7:1", tab: null, terminal: false }))).toBeNull();
+  });
+});
+
+describe("what a row says beside its badge", () => {
+  test("the share of the context, with tokens and model; tokens alone where the window is not known", () => {
+    const shown = (change: Partial<Item>) => contextOf(row(change), say);
+    expect(shown({ tokens: { context: 14_024 }, context_pct: 1, model: "claude-opus-5-5" })).toEqual({ percent: 1, short: "1%", words: "14,024 tokens in the context · claude-opus-5-5" });
+    expect(shown({ tokens: { context: 14_024 }, model: "another-model" })?.short).toBe("14k");
+    expect(shown({ tokens: { context: 900 } })).toEqual({ percent: null, short: "900", words: "900 tokens in the context" });
+    expect(shown({})).toBeNull();
+  });
+
+  test("marks what is true of it and is no state", () => {
+    const words = (change: Partial<Item>) => marks(row(change), say).map((mark) => mark.text);
+    expect(words({})).toEqual([]);
+    expect(words({ hooks: false, detail: { label: "headless" } })).toEqual(["no hooks", "headless"]);
+    expect(words({ detail: { label: "no transcript" } })).toEqual(["no transcript"]);
+    expect(lineOf(row({ state: "idle", detail: { label: "ended without Stop" } }), say)).toBe("Ended without saying so");
+    expect(lineOf(row({ state: "busy", detail: { doing: "retrying" } }), say)).toBe("Retrying");
   });
 });

@@ -196,6 +196,7 @@ export function lineOf(item: Item, say: Say): string {
       return say("unknown.line");
     case "idle":
       if (detail.label === "interrupted") return say("line.interrupted");
+      if (detail.label === "ended without Stop") return say("line.noStop");
       return firstLine(item.last_message ?? "") || say("line.idle");
     case null:
       if (item.presence === "gone") return say("line.gone");
@@ -243,6 +244,29 @@ export function shortPath(path: string | null): string {
   if (path === null || path === "") return "";
   const parts = path.split("/").filter((part) => part !== "");
   return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+}
+
+/** How full the context is: `1%` where the window's size is known, else `14k` tokens; null where nothing was said. */
+export function contextOf(item: Item, say: Say): { percent: number | null; short: string; words: string } | null {
+  const tokens = item.tokens.context;
+  const percent = item.context_pct;
+  if (tokens === undefined && percent === null) return null;
+  const counted = tokens === undefined ? "" : say("context.tokens", { n: tokens.toLocaleString("en-US") });
+  const words = [counted, item.model ?? ""].filter((part) => part !== "").join(" · ");
+  return { percent, short: percent === null ? thousands(tokens ?? 0) : `${percent}%`, words };
+}
+
+function thousands(n: number): string {
+  return n < 1000 ? String(n) : `${Math.round(n / 1000)}k`;
+}
+
+/** Short words beside the line: what is true of a session and is no state. */
+export function marks(item: Item, say: Say): { text: string; why: string }[] {
+  const found: { text: string; why: string }[] = [];
+  if (lacksHooks(item)) found.push({ text: say("mark.noHooks"), why: say("mark.noHooksWhy") });
+  if (item.detail.label === "no transcript") found.push({ text: say("mark.noTranscript"), why: say("mark.noTranscriptWhy") });
+  if (item.detail.label === "headless") found.push({ text: say("mark.headless"), why: say("mark.headlessWhy") });
+  return found;
 }
 
 /** A living agent from which no hook comes: worth saying, since its details are poorer. */

@@ -83,8 +83,10 @@ export type Item = {
   tool: string | null,
   /** Token counts. */
   tokens: Tokens,
-  /** Share of the context window used, in percent. */
+  /** Share of the context window used, in percent; absent where the window's size is not known. */
   context_pct: number | null,
+  /** The model, in Claude's own word. */
+  model: string | null,
   /** Listening TCP ports. */
   ports: Array<number>,
   /** Its terminal can be opened: it is a tab, or it runs in a tmux of the person's own. */

@@ -161,6 +161,8 @@ struct Reader {
     conversation: Option<String>,
     /// Lines delivered.
     offset: usize,
+    /// How they hang together.
+    lines: transcript::Lines,
     watching: bool,
 }
 
@@ -491,6 +493,7 @@ impl<'a> World<'a> {
                 reader.conversation = conversation.map(|id| id.to_string());
                 if before != (reader.path.clone(), reader.conversation.clone()) {
                     reader.offset = 0;
+                    reader.lines = transcript::Lines::new();
                 }
                 if reader.watching {
                     self.deliver(&agent);
@@ -555,12 +558,12 @@ impl<'a> World<'a> {
             return false;
         };
         let new: Vec<String> = lines[reader.offset.min(lines.len())..].to_vec();
-        let facts = new
-            .iter()
-            .flat_map(|line| transcript::facts(line.as_bytes()))
-            .collect::<Vec<_>>();
+        let mut facts = Vec::new();
         if let Some(reader) = self.readers.get_mut(agent) {
             reader.offset += new.len();
+            for line in &new {
+                facts.extend(reader.lines.push_facts(format!("{line}\n").as_bytes()));
+            }
         }
         if !facts.is_empty() {
             self.step(Event::TranscriptGrew {
