@@ -14,7 +14,8 @@ use crate::witness::{ToolCall, WaitingFor};
 pub(crate) const ASK_SKEW: Duration = Duration::from_millis(200);
 /// … and this long on a loaded machine, if no other may be meant.
 const ASK_SLOW: Duration = Duration::from_millis(500);
-/// One stamped this much after the file (measured: 13 ms) gives way to one stamped in time.
+/// One stamped this much after the file (measured: 13 ms) was slow to start, or stands behind another that is still
+/// to be heard: it names the dialog only where no other lane asks.
 const ASK_JITTER: Duration = Duration::from_millis(50);
 /// Open requests kept: more than subagents ever ask at once; the oldest goes first.
 const ASKS_MAX: usize = 64;
@@ -34,10 +35,14 @@ pub(crate) struct OpenAsk {
     pub at: Stamp,
     pub lane: Option<Arc<str>>,
     pub wanted: Wanted,
-    /// The file left `waiting` after it: answered, most likely. Kept, since several may be open at once.
+    /// The file left `waiting` after it, or told of another dialog: answered, most likely. Kept, since several may
+    /// be open at once.
     pub passed: bool,
     /// A newer one has its answer already: this one was answered before, or the newer one asked nobody.
     pub overtaken: bool,
+    /// When its answer was known at the source. Kept until the spell's end: what was asked later than this was not
+    /// waiting behind it.
+    answered: Option<Time>,
 }
 
 /// Name of an ask: the same request keeps it.
@@ -67,20 +72,20 @@ impl Words {
     }
 }
 
-/// All of one agent.
+/// All of one agent, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asks {
-    open: Vec<OpenAsk>,
+    heard: Vec<OpenAsk>,
 }
 
 impl Asks {
     pub(crate) fn add(&mut self, at: Stamp, lane: Option<Arc<str>>, wanted: Wanted) {
         let after = self
-            .open
+            .heard
             .iter()
             .rposition(|a| a.at.boot <= at.boot)
             .map_or(0, |i| i + 1);
-        self.open.insert(
+        self.heard.insert(
             after,
             OpenAsk {
                 at,
@@ -88,75 +93,79 @@ impl Asks {
                 wanted,
                 passed: false,
                 overtaken: false,
+                answered: None,
             },
         );
-        if self.open.len() > ASKS_MAX {
-            self.open.remove(0);
+        if self.heard.len() > ASKS_MAX {
+            let answered = self.heard.iter().position(|a| a.answered.is_some());
+            self.heard.remove(answered.unwrap_or(0));
         }
     }
 
     /// A tool's result of the same lane closes its request; of twins, the oldest.
     pub(crate) fn tool_ended(&mut self, at: Stamp, lane: Option<&Arc<str>>, tool: &ToolCall) {
-        let twin = self.open.iter().position(|a| {
-            a.at.boot <= at.boot
-                && a.lane.as_ref() == lane
-                && matches!(&a.wanted, Wanted::Tool(t) if same_call(t, tool))
+        let asked = |a: &OpenAsk| a.is_open() && a.at.boot <= at.boot && a.lane.as_ref() == lane;
+        let twin = self
+            .heard
+            .iter()
+            .position(|a| asked(a) && a.wanted.is_call(tool));
+        let place = twin.or_else(|| {
+            self.heard
+                .iter()
+                .position(|a| asked(a) && a.wanted.ends_with(tool))
         });
-        // The result of a question or a plan may carry another input than its request; only one of each is
-        // ever open in a lane.
-        let named = || {
-            matches!(&*tool.name, QUESTION_TOOL | PLAN_TOOL)
-                .then(|| {
-                    self.open.iter().position(|a| {
-                        a.at.boot <= at.boot
-                            && a.lane.as_ref() == lane
-                            && matches!(&a.wanted, Wanted::Tool(t) if t.name == tool.name)
-                    })
-                })
-                .flatten()
-        };
-        if let Some(i) = twin.or_else(named) {
-            self.answered(i);
+        if let Some(place) = place {
+            self.answered(place, at);
         }
     }
 
-    fn answered(&mut self, place: usize) {
-        self.open.remove(place);
-        for older in self.open.iter_mut().take(place) {
+    fn answered(&mut self, place: usize, at: Stamp) {
+        self.heard[place].answered = Some(at.boot);
+        for older in self.heard.iter_mut().take(place) {
             older.overtaken = true;
         }
     }
 
     /// ElicitationResult: the oldest form is answered.
     pub(crate) fn form_answered(&mut self, at: Stamp) {
-        if let Some(i) = self
-            .open
-            .iter()
-            .position(|a| a.at.boot <= at.boot && matches!(a.wanted, Wanted::Form(_)))
-        {
-            self.answered(i);
+        let form = self.heard.iter().position(|a| {
+            a.is_open() && a.at.boot <= at.boot && matches!(a.wanted, Wanted::Form(_))
+        });
+        if let Some(place) = form {
+            self.answered(place, at);
         }
     }
 
     /// The file went from waiting to busy at `at`. A request just before that may be the next dialog's.
     pub(crate) fn passed(&mut self, at: Time) {
-        for ask in self.open.iter_mut().filter(|a| a.at.boot + ASK_SKEW <= at) {
+        for ask in self.heard.iter_mut().filter(|a| a.at.boot + ASK_SKEW <= at) {
+            ask.passed = true;
+        }
+    }
+
+    /// Another dialog came to the front of this one.
+    pub(crate) fn passed_by(&mut self, name: &AskName) {
+        for ask in self.heard.iter_mut().filter(|a| a.is(name)) {
             ask.passed = true;
         }
     }
 
     /// The spell ended at `at`.
     pub(crate) fn forget(&mut self, at: Time) {
-        self.open.retain(|a| a.at.boot > at);
+        self.heard.retain(|a| a.at.boot > at);
     }
 
     /// Requests of the main lane are over (the turn went on or ended); a subagent's stay.
     pub(crate) fn forget_main(&mut self, at: Time) {
-        self.open.retain(|a| a.lane.is_some() || a.at.boot > at);
+        let main = self.heard.iter_mut().filter(|a| a.lane.is_none());
+        for ask in main.filter(|a| a.is_open() && a.at.boot <= at) {
+            ask.answered = Some(at);
+        }
     }
 
+    /// Those without an answer.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &OpenAsk> {
-        self.open.iter()
+        self.heard.iter().filter(|a| a.is_open())
     }
 
     /// Which request is the dialog in front. Claude shows them one after the other and says neither whose turn it
@@ -172,20 +181,33 @@ impl Asks {
             opened,
             since,
             shown,
+            alone,
         } = dialog;
         let moved = since > opened;
+        // Who came to the front without a word of the file was waiting when the one before got its answer.
+        let waiting_by = match shown {
+            Some(name) => {
+                let shown = self.heard.iter().find(|a| a.is(name));
+                shown.and_then(|a| a.answered)
+            }
+            None => Some(since + ASK_SKEW),
+        };
         let (mut near, mut late, mut stay) = (Vec::new(), Vec::new(), Vec::new());
-        for ask in self.open.iter().filter(|a| !a.passed && a.fits(waiting)) {
-            if ask.at.boot + ASK_SKEW >= opened {
+        for ask in self.iter().filter(|a| !a.passed && a.fits(waiting)) {
+            if ask.at.boot + ASK_SKEW >= opened && waiting_by.is_none_or(|by| ask.at.boot <= by) {
                 stay.push(ask);
             }
             // What a tool asks that was started after the dialog opened stands behind it.
-            let behind = ask.at.boot > opened + ASK_SKEW || ask.started(turns) > Some(opened);
+            let started = ask.started(turns);
+            let behind = ask.at.boot > opened + ASK_SKEW || started > Some(opened);
             if behind || ask.at.boot + ASK_SLOW < opened {
                 continue;
             }
-            let time = ask.at.boot <= opened + ASK_JITTER;
-            if time { &mut near } else { &mut late }.push(ask);
+            if ask.at.boot <= opened + ASK_JITTER {
+                near.push(ask);
+            } else if alone {
+                late.push(ask);
+            }
         }
         let opening = if near.is_empty() { &late } else { &near };
         let first = match opening.as_slice() {
@@ -225,6 +247,8 @@ pub(crate) struct Standing<'a> {
     pub since: Time,
     /// The request that was found for it.
     pub shown: Option<&'a AskName>,
+    /// Nobody but the main lane was ever heard: no other's request can have been first.
+    pub alone: bool,
 }
 
 /// What is known of the request in front.
@@ -267,7 +291,25 @@ pub(crate) const QUESTION_TOOL: &str = "AskUserQuestion";
 /// Asks to leave plan mode.
 const PLAN_TOOL: &str = "ExitPlanMode";
 
+impl Wanted {
+    /// It is for this call.
+    pub(crate) fn is_call(&self, tool: &ToolCall) -> bool {
+        matches!(self, Self::Tool(wanted) if same_call(wanted, tool))
+    }
+
+    /// The result of `tool` answers it. That of a question or a plan may carry another input than its request; only
+    /// one of each is ever open in a lane.
+    pub(crate) fn ends_with(&self, tool: &ToolCall) -> bool {
+        let lone = matches!(&*tool.name, QUESTION_TOOL | PLAN_TOOL);
+        self.is_call(tool) || lone && matches!(self, Self::Tool(wanted) if wanted.name == tool.name)
+    }
+}
+
 impl OpenAsk {
+    fn is_open(&self) -> bool {
+        self.answered.is_none()
+    }
+
     /// The file tells permission from input; the rest is in the request.
     fn fits(&self, waiting: &WaitingFor) -> bool {
         match (waiting, &self.wanted) {

@@ -56,7 +56,7 @@ const READ_SLACK: Duration = Duration::from_secs(2);
 /// A badge must hold this long before anybody is told (rule 6 allows 1 to 3 s).
 const DWELL: Duration = Duration::from_millis(1_200);
 /// An answered request stays on the card this long: the file follows its answer, or the next request its own.
-const ANSWERED_STAYS: Duration = Duration::from_millis(500);
+const ANSWERED_STAYS: Duration = Duration::from_millis(300);
 /// A start-up dialog: after this, if the process is quiet (D06) …
 const STARTUP_QUIET: Duration = Duration::from_secs(2);
 /// … and after this in any case.
@@ -161,6 +161,8 @@ struct Late {
     start: Stamp,
     /// When the spell was taken for idle.
     from: Time,
+    /// A Stop stamped after this ends something else. A prompt that the file never confirmed has no such end.
+    until: Option<Time>,
     typed: bool,
     /// How often the transcript was asked since.
     reads: usize,
@@ -171,15 +173,32 @@ impl Late {
         Self {
             start,
             from,
+            until: None,
             typed,
             reads: 0,
         }
+    }
+
+    /// The same for a spell that the file ended at `idle_at`.
+    fn of_spell(self, idle_at: Time) -> Self {
+        let until = Some(idle_at + END_WAIT);
+        Self { until, ..self }
     }
 
     /// When to ask the transcript again.
     fn next_read(&self) -> Option<Time> {
         LATE_READS.get(self.reads).map(|after| self.from + *after)
     }
+}
+
+/// A spell of which it is asked whether a person wanted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Whose {
+    start: Stamp,
+    /// Prompts stamped from here …
+    from: Time,
+    /// … to here belong to it.
+    end: Time,
 }
 
 /// What rests.
@@ -224,7 +243,11 @@ struct Rest {
     led: Time,
     /// The review came from the transcript; its Stop may still add the details.
     by_transcript: bool,
+    /// Whose turn it was may still be told, by lines that are written late.
+    whose: Option<Whose>,
     recovered: bool,
+    /// Found by recovery, never known before: what it did meanwhile is asked of the transcript.
+    past: Option<Reading>,
     question: Option<HiddenQuestion>,
 }
 
@@ -241,7 +264,9 @@ impl Rest {
             started: Time(0),
             led: Time(0),
             by_transcript: false,
+            whose: None,
             recovered: false,
+            past: None,
             question: None,
         }
     }
@@ -317,6 +342,16 @@ struct Spell {
     kept: bool,
     /// Asked about a `dialog open` that came from busy.
     menu: Reading,
+}
+
+impl Spell {
+    fn whose(&self, end: Time) -> Whose {
+        Whose {
+            start: self.start,
+            from: self.from,
+            end,
+        }
+    }
 }
 
 /// The spell is over by the file, and its end is looked for.
@@ -606,6 +641,7 @@ impl Agent {
         match &self.phase {
             Phase::Unreported => {}
             Phase::Resting(rest) => {
+                answer(rest.past.unwrap_or(Reading::NotAsked));
                 if let Some(question) = &rest.question {
                     answer(question.reading);
                     due.push((

@@ -375,6 +375,21 @@ impl Turns {
         hooked.chain(written.filter_map(|l| self.call(l.result()?)))
     }
 
+    /// The tools of `lane` whose result was stamped at `since` or later, as a hook or the transcript told it.
+    pub(crate) fn results_since(
+        &self,
+        since: Time,
+        lane: Option<&Arc<str>>,
+    ) -> impl Iterator<Item = &ToolCall> {
+        let of_lane = move |t: &&Turn| t.at.boot >= since && t.lane.as_ref() == lane;
+        let hooked = self.hooks.iter().filter(of_lane);
+        let hooked = hooked.filter_map(|t| t.what.result());
+        // The transcript's lines are the main lane's.
+        let written = self.lines.iter().filter(move |l| l.at.boot >= since);
+        let written = written.filter(move |_| lane.is_none());
+        hooked.chain(written.filter_map(|l| self.call(l.result()?)))
+    }
+
     /// The call was started by `by`.
     pub(crate) fn started_by(&self, call: &ToolCall, by: Time) -> bool {
         let hooked = self.hooks.iter().map(|t| (t.at.boot, t.what.call()));
@@ -513,6 +528,37 @@ impl Turns {
         let stop = turn.what.stop().cloned();
         self.add(Turn { at: to, ..turn });
         stop
+    }
+
+    /// Where the newest turn began, as hooks tell: at its prompt, or with the first word since the session started.
+    pub(crate) fn newest_turn(&self) -> Option<Stamp> {
+        let prompt = self.deciding().rfind(|t| t.what.prompt().is_some());
+        let words = self.deciding().rev();
+        let first = || words.take_while(|t| t.what != What::Started).last();
+        prompt.or_else(first).map(|t| t.at)
+    }
+
+    /// The same as the transcript tells, if that turn ended at `since` or later, or with `open`, if a tool of it has
+    /// no result.
+    pub(crate) fn newest_written(&self, since: Stamp, open: bool) -> Option<Stamp> {
+        let newest = self.lines.back()?;
+        let told = match newest.kind {
+            TranscriptKind::ToolStarted { .. } => open,
+            TranscriptKind::TurnEnded { .. } | TranscriptKind::ApiError { .. } => {
+                newest.at.wall_ms >= since.wall_ms
+            }
+            TranscriptKind::Interrupted
+            | TranscriptKind::Prompted { .. }
+            | TranscriptKind::ToolEnded { .. }
+            | TranscriptKind::Enqueued
+            | TranscriptKind::Dequeued
+            | TranscriptKind::CompactBoundary
+            | TranscriptKind::ContinuedIn { .. }
+            | TranscriptKind::Usage { .. }
+            | TranscriptKind::Title { .. } => false,
+        };
+        let prompt = self.lines.iter().rfind(|l| l.prompt().is_some());
+        told.then_some(prompt.unwrap_or(newest).at)
     }
 
     /// When the newest Stop of the main lane was stamped.

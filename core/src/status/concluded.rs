@@ -11,10 +11,18 @@ impl Agent {
                 self.conclude_unreported(ctx, now);
                 (Phase::Unreported, false)
             }
-            Phase::Resting(mut rest) => {
-                let moved = self.conclude_resting(ctx, now, &mut rest);
-                (Phase::Resting(rest), moved)
-            }
+            Phase::Resting(mut rest) => match self.unseen_turn(ctx, now, &mut rest) {
+                Some((start, idle_at)) => {
+                    let mut spell = self.spell(start, start.boot, rest);
+                    spell.recovered = true;
+                    let closing = Closing::new(spell, idle_at, Some(Held::Rest));
+                    (Phase::Closing(Box::new(closing)), true)
+                }
+                None => {
+                    let moved = self.conclude_resting(ctx, now, &mut rest);
+                    (Phase::Resting(rest), moved)
+                }
+            },
             Phase::Working(spell) => self.conclude_working(ctx, now, spell),
             Phase::Closing(closing) => self.conclude_closing(ctx, now, closing),
         };
@@ -162,10 +170,10 @@ impl Agent {
         if self.late_end(ctx, now, rest) {
             return true;
         }
-        if self.found_recovering && ctx.recovered == Some(now.boot) {
-            self.ended_while_down(rest);
-        }
         self.fill_in(rest);
+        if let (Some(whose), RestBadge::Review { silent, .. }) = (rest.whose, &mut rest.badge) {
+            *silent = !self.typed(whose);
+        }
 
         // The lead of a prompt that the file never confirmed is over: its Stop may still come.
         let Some(status_since) = self.status.as_ref().map(|s| s.since) else {
@@ -188,20 +196,29 @@ impl Agent {
         false
     }
 
-    /// It was started and ended a turn while the server was down, and only the spool tells of it.
-    fn ended_while_down(&mut self, rest: &mut Rest) {
-        let untold = rest.ended == Time(0) && rest.spell.is_none();
-        let newest = self.turns.deciding().next_back();
-        if let Some(stop) = newest.and_then(|t| t.what.stop()).filter(|_| untold) {
-            self.serial += 1;
-            rest.badge = RestBadge::Review {
-                serial: self.serial,
-                stop: stop.clone(),
-                silent: true,
-            };
-            rest.recovered = true;
-            rest.used = self.turns.newest_stop();
+    /// It was started while the server was down, and began a turn that only the spool and the transcript tell of:
+    /// since when, and when the file said that it rests or that `dialog open` stands over it.
+    fn unseen_turn(
+        &mut self,
+        ctx: &mut Ctx,
+        now: Stamp,
+        rest: &mut Rest,
+    ) -> Option<(Stamp, Stamp)> {
+        let mut reading = rest.past?;
+        ctx.recovered?;
+        self.read(ctx, now, &mut reading);
+        rest.past = Some(reading);
+        if matches!(reading, Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT) {
+            return None;
         }
+        rest.past = None;
+        let status = self.status.as_ref()?;
+        let idle_at = status.since;
+        let hooked = self.turns.newest_turn();
+        // An old end marker may be that of a conversation that was resumed.
+        let menu = status.kind() == StatusKind::Menu;
+        let start = hooked.or_else(|| self.turns.newest_written(idle_at.earlier(500), menu))?;
+        (start.boot <= idle_at.boot).then_some((start, idle_at))
     }
 
     /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).
@@ -213,11 +230,9 @@ impl Agent {
             rest.late = None;
             return true;
         }
-        let newest = self
-            .turns
-            .deciding()
-            .next_back()
-            .filter(|t| t.at.boot >= late.start.boot);
+        let newest = self.turns.deciding().next_back().filter(|t| {
+            t.at.boot >= late.start.boot && late.until.is_none_or(|until| t.at.boot <= until)
+        });
         if newest
             .is_some_and(|t| matches!(t.what, What::Prompted { .. }) && t.at.boot > late.start.boot)
         {
@@ -226,6 +241,12 @@ impl Agent {
         }
         let (stop, by_transcript) = match newest.map(|t| &t.what) {
             Some(What::Stopped(stop)) => (stop.clone(), false),
+            Some(What::Started) => {
+                self.drop_hidden(ctx, rest.episode.take());
+                rest.late = None;
+                rest.badge = RestBadge::Idle { label: None };
+                return true;
+            }
             Some(_) | None => match self.turns.end_in_transcript(late.start) {
                 TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
                 TranscriptEnd::Interrupted => {
@@ -366,33 +387,37 @@ impl Agent {
     }
 
     /// A person asked for this spell: by a typed prompt, or by something that no hook tells (`!command`).
-    pub(super) fn typed(&self, spell: &Spell, end: Time) -> bool {
-        let mut prompts = self
-            .deciding(spell, end)
-            .into_iter()
-            .filter_map(|t| t.what.prompt())
-            .peekable();
+    pub(super) fn typed(&self, spell: Whose) -> bool {
+        let written: Vec<&Line> = {
+            let lines = self.turns.lines();
+            lines
+                .filter(|l| l.belongs(spell.start.earlier(500)) && l.at.boot >= spell.from)
+                .collect()
+        };
+        let mut prompts = written.iter().filter_map(|l| l.prompt()).peekable();
         let waking = self.wakes_at_ms_before(spell).is_some_and(|wakes| {
             (wakes - WAKE_EARLY_MS..=wakes + WAKE_SLACK_MS).contains(&spell.start.wall_ms)
         });
-        if waking {
+        // The hook of a wake-up's prompt looks like a person's; the transcript's first line of the turn tells.
+        if waking && (written.is_empty() || prompts.peek() == Some(&false)) {
             return false;
         }
-        if prompts.peek().is_some() {
-            return prompts.any(|typed| typed);
+        let hooked: Vec<bool> = {
+            let hooks = self.turns.deciding();
+            hooks
+                .filter(|t| t.at.boot >= spell.from && t.at.boot <= spell.end)
+                .filter_map(|t| t.what.prompt())
+                .collect()
+        };
+        if !hooked.is_empty() {
+            return hooked.contains(&true);
         }
         // Without a hook the transcript may tell that it was a task's notification.
-        let mut lines = self
-            .turns
-            .lines()
-            .filter(|l| l.belongs(spell.start.earlier(500)) && l.at.boot > spell.before.ended)
-            .filter_map(Line::prompt)
-            .peekable();
-        lines.peek().is_none() || lines.any(|typed| typed)
+        prompts.peek().is_none() || prompts.any(|typed| typed)
     }
 
     /// The wake-up that the newest Stop before this spell announced.
-    fn wakes_at_ms_before(&self, spell: &Spell) -> Option<i64> {
+    fn wakes_at_ms_before(&self, spell: Whose) -> Option<i64> {
         self.turns
             .deciding()
             .rev()
@@ -499,7 +524,8 @@ impl Agent {
             // What was spooled while the server was down may not all have been heard.
             close = Close::Wait;
         }
-        let silent = !(closing.spell.typed || self.typed(&closing.spell, closing.idle_at.boot));
+        let whose = closing.spell.whose(closing.idle_at.boot);
+        let silent = !(closing.spell.typed || self.typed(whose));
         let Closing { spell, idle_at, .. } = &mut *closing;
         let mut rest = Rest {
             ended: idle_at.boot,
@@ -519,13 +545,16 @@ impl Agent {
             }
             Close::Before => {
                 let before = spell.before.clone();
+                if let RestBadge::Review { .. } = before.badge {
+                    rest.since = before.since;
+                }
                 rest.badge = before.badge;
-                rest.since = before.since;
                 rest.episode = before.episode;
                 rest.recovered = before.recovered;
                 rest.spell = before.spell;
                 // A compaction inside a turn whose other hooks are late looks the same until they come.
-                rest.late = Some(Late::new(spell.start, now.boot, !silent));
+                let late = Late::new(spell.start, now.boot, !silent);
+                rest.late = Some(late.of_spell(idle_at.boot));
             }
             Close::Review {
                 stop,
@@ -538,13 +567,15 @@ impl Agent {
                     silent,
                 };
                 rest.by_transcript = by_transcript;
+                rest.whose = (!spell.typed).then_some(whose);
                 rest.used = self.turns.newest_stop();
             }
             Close::Idle { label, wanting } => {
                 rest.badge = RestBadge::Idle {
                     label: label.map(Arc::from),
                 };
-                rest.late = wanting.map(|start| Late::new(start, now.boot, !silent));
+                let late = |start| Late::new(start, now.boot, !silent).of_spell(idle_at.boot);
+                rest.late = wanting.map(late);
             }
         }
         if let Some(hidden) = spell.before.episode.take()
@@ -658,8 +689,11 @@ impl Agent {
                 let prompt_waits = closing.queued
                     || prompts().count() > 1
                     || prompts().any(|t| t.at.boot > spell.start.boot + SPELL_SKEW);
-                let sure =
-                    idle_at.boot.since(at.boot) < STOP_FRESH && stop.agents == 0 && !prompt_waits;
+                // What came after it while the server was down, nobody has seen.
+                let sure = idle_at.boot.since(at.boot) < STOP_FRESH
+                    && stop.agents == 0
+                    && !prompt_waits
+                    && !spell.recovered;
                 let review = Close::Review {
                     stop: stop.clone(),
                     by_transcript: false,

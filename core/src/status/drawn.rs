@@ -33,9 +33,16 @@ impl Agent {
             StatusKind::Menu if spell.kept => old,
             StatusKind::Menu if self.menu_is_dialog(spell) => {
                 let words = self.menu_words(spell);
-                Some(self.redraw(ctx, old, words, status.since))
+                let mut dialog = self.redraw(ctx, old, words, status.since);
+                dialog.answered = None;
+                Some(dialog)
             }
-            StatusKind::Menu | StatusKind::Quiet | StatusKind::Busy => None,
+            // Its tool has its result: the file is about to say so.
+            StatusKind::Menu => old.and_then(|mut dialog| {
+                let answered = *dialog.answered.get_or_insert(self.clock);
+                (self.clock < answered + ANSWERED_STAYS).then_some(dialog)
+            }),
+            StatusKind::Quiet | StatusKind::Busy => None,
         }
     }
 
@@ -113,6 +120,9 @@ impl Agent {
             opened: old.as_ref().map_or(since, |d| d.since.boot.min(since)),
             since,
             shown: old.as_ref().and_then(|d| d.name.as_ref()),
+            alone: self.subagents.is_empty()
+                && self.ended_subagents.is_empty()
+                && self.turns.hooks().all(|t| t.lane.is_none()),
         };
         let bare = bare_words(&waiting);
         let (words, doubt) = match self.asks.front(&self.turns, &waiting, standing) {

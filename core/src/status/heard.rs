@@ -169,12 +169,38 @@ impl Agent {
                 rest.late = None;
                 rest.recovered = false;
             }
+            self.leave_turn_behind(ctx, at);
         }
         ctx.effects.push(Effect::UseTranscript {
             agent: self.key.clone(),
             path,
             conversation: Some(conversation.0),
         });
+    }
+
+    /// Another conversation is picked from a menu or begun anew, which can't be done in mid-turn: whatever turn the
+    /// old one's end was looked for is over, and nobody asks any more how it ended.
+    fn leave_turn_behind(&mut self, ctx: &mut Ctx, at: Stamp) {
+        let menu = self.status.as_ref().map(Status::kind) == Some(StatusKind::Menu);
+        let phase = std::mem::replace(&mut self.phase, Phase::Unreported);
+        let spell = match phase {
+            Phase::Working(spell) if menu => spell,
+            Phase::Closing(closing) => closing.spell,
+            Phase::Unreported | Phase::Resting(_) | Phase::Working(_) => {
+                self.phase = phase;
+                return;
+            }
+        };
+        self.drop_hidden(ctx, spell.before.episode);
+        self.asks.forget(at.boot);
+        self.phase = Phase::Resting(Box::new(Rest {
+            ended: at.boot,
+            started: at.boot,
+            led: at.boot,
+            spell: Some(spell.start),
+            recovered: spell.recovered,
+            ..Rest::idle(at)
+        }));
     }
 
     /// The file's status is another one, or the same one anew.
@@ -221,11 +247,16 @@ impl Agent {
                         // It was busy in between, unseen.
                         self.asks.passed(new.since.boot);
                         spell.dialog = None;
-                    } else if old.as_ref().is_some_and(|o| o.kind() == StatusKind::Menu) {
-                        spell.dialog = None;
-                    } else if let Some(dialog) = &mut spell.dialog {
+                    } else if let Some(dialog) = spell
+                        .dialog
+                        .as_mut()
+                        .filter(|d| !spell.kept || d.ask.kind == AskKind::Dialog)
+                    {
                         // Another one has come to the front.
                         dialog.moved = true;
+                        if let Some(name) = &dialog.name {
+                            self.asks.passed_by(name);
+                        }
                     }
                     spell.asked = true;
                     spell.kept = false;
@@ -271,6 +302,7 @@ impl Agent {
         let recovered = restored.is_some() || self.found_recovering && ctx.recovered.is_none();
         let Some(persisted) = restored else {
             let mut rest = Box::new(Rest::idle(new.since));
+            rest.past = recovered.then_some(Reading::NotAsked);
             return match new.kind() {
                 StatusKind::Quiet | StatusKind::Menu => Phase::Resting(rest),
                 StatusKind::Busy | StatusKind::Dialog => {
@@ -417,8 +449,9 @@ impl Agent {
         lead.min(start - SPELL_SKEW)
     }
 
-    fn spell(&self, start: Stamp, from: Time, mut before: Box<Rest>) -> Box<Spell> {
+    pub(super) fn spell(&self, start: Stamp, from: Time, mut before: Box<Rest>) -> Box<Spell> {
         before.late = None;
+        before.past = None;
         before.question = None;
         Box::new(Spell {
             start,
@@ -438,7 +471,7 @@ impl Agent {
 
     /// Another spell follows `spell`, which was idle from `idle_at` on, without the badge having moved.
     fn next_spell(&mut self, spell: Box<Spell>, idle_at: Stamp, start: Stamp) -> Box<Spell> {
-        let typed = spell.typed || self.typed(&spell, idle_at.boot);
+        let typed = spell.typed || self.typed(spell.whose(idle_at.boot));
         let unheard = Unheard {
             start: spell.start,
             idle_at,
@@ -633,6 +666,9 @@ impl Agent {
         match &mut self.phase {
             Phase::Unreported => {}
             Phase::Resting(rest) => {
+                if let Some(past) = &mut rest.past {
+                    answer(past);
+                }
                 if let Some(question) = &mut rest.question {
                     answer(&mut question.reading);
                 }
@@ -852,18 +888,17 @@ impl Agent {
             Phase::Working(spell) => turn.at.boot + ASK_SKEW < spell.start.boot,
             Phase::Closing(closing) => turn.at.boot + ASK_SKEW < closing.spell.start.boot,
         };
-        let answered = self.turns.hooks().any(|t| {
-            t.at.boot >= turn.at.boot
-                && match &wanted {
-                    Wanted::Tool(tool) => {
-                        t.lane == turn.lane
-                            && t.what.result().is_some_and(|ended| {
-                                ended.name == tool.name && ended.input_digest == tool.input_digest
-                            })
-                    }
-                    Wanted::Form(_) => matches!(t.what, What::FormAnswered),
-                }
-        });
+        let lane = turn.lane.as_ref();
+        let answered = match &wanted {
+            Wanted::Tool(_) => {
+                let mut results = self.turns.results_since(turn.at.boot, lane);
+                results.any(|ended| wanted.ends_with(ended))
+            }
+            Wanted::Form(_) => {
+                let mut since = self.turns.hooks().filter(|t| t.at.boot >= turn.at.boot);
+                since.any(|t| matches!(t.what, What::FormAnswered))
+            }
+        };
         if !over && !answered {
             self.asks.add(turn.at, turn.lane.clone(), wanted);
         }

@@ -62,6 +62,11 @@ impl Agent {
 
     pub(super) fn show(&mut self, ctx: &mut Ctx, now: Stamp, target: Target) {
         if target.stay == self.stay {
+            if let Some(episode) = &mut self.episode
+                && !episode.notified
+            {
+                episode.silent = target.silent;
+            }
             if target.badge != self.shown {
                 self.shown = target.badge;
                 // Another ask, another outcome: worth keeping. What a busy agent does is not.

@@ -595,3 +595,202 @@ fn h03_a_queued_turn_that_was_interrupted_while_down_is_idle() {
         ",
     );
 }
+
+#[test]
+fn q08_h03_a_dialog_of_auto_mode_in_a_session_that_began_while_the_server_was_down() {
+    // By the spool.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100010 file menu since=61850
+        100020 hook@61050 start startup
+        100030 hook@61570 prompt
+        100040 hook@61690 pre Bash id=1 \"rm -rf /etc/lab\"
+        100050 hook@67770 note agent_needs_input
+        101000 recovered
+        120000 file busy
+        121000 hook post Bash id=1 \"rm -rf /etc/lab\"
+        121500 hook stop
+        121560 file idle
+        130000 end
+        ",
+        "
+        100010 idle
+        101000 needs-input dialog \"rm -rf /etc/lab\"
+        120000 busy
+        121560 review finished
+        122760 notify
+        ",
+    );
+    // By the transcript, if every hook was lost.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100005 tx@61600 prompt unseen
+        100005 tx@61700 tool Bash id=1 \"rm -rf /etc/lab\" unseen
+        100010 file menu since=61850
+        101000 recovered
+        110000 end
+        ",
+        "
+        100010 idle
+        101000 needs-input dialog \"rm -rf /etc/lab\"
+        ",
+    );
+    // The person's own menu: no tool stands open.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100005 tx@51600 prompt unseen
+        100005 tx@51700 tool Bash id=1 ls unseen
+        100005 tx@51900 result id=1 unseen
+        100005 tx@52000 end unseen
+        100010 file menu since=61850
+        101000 recovered
+        110000 end
+        ",
+        "100010 idle",
+    );
+}
+
+#[test]
+fn h02_a_turn_of_a_session_that_began_and_ended_it_while_the_server_was_down() {
+    // Every hook was lost; the end was written as the file turned idle.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100005 tx@59000 prompt unseen
+        100005 tx@60000 end unseen
+        100010 file idle since=60050
+        101000 recovered
+        120000 end
+        ",
+        "
+        100010 idle
+        101000 review finished
+        ",
+    );
+    // An end of long ago, as `--continue` finds it, is none of this session's.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100005 tx@50000 end unseen
+        100010 file idle since=60050
+        101000 recovered
+        120000 end
+        ",
+        "100010 idle",
+    );
+    // The transcript can't be read: the spool alone tells.
+    check(
+        "
+        99000  recovering
+        99500  unreadable-transcript
+        100000 found
+        100010 file idle since=60050
+        100020 hook@59000 prompt
+        100030 hook@60000 stop
+        101000 recovered
+        120000 end
+        ",
+        "
+        100010 idle
+        101000 review finished
+        ",
+    );
+}
+
+#[test]
+fn b06_h02_the_queued_turn_after_a_spooled_stop_was_interrupted() {
+    // Stop of the first turn, then the queued one began and Esc ended it before a token.
+    check(
+        "
+        99000  restored@50000 busy
+        100000 found
+        100005 tx@50100 enqueue unseen
+        100005 tx@59990 end unseen
+        100005 tx@60100 dequeue unseen
+        100005 tx@60100 end unseen
+        100005 tx@60100 prompt unseen
+        100010 file idle since=64000
+        100020 hook@60000 stop
+        101000 recovered
+        120000 end
+        ",
+        "
+        100000 unknown
+        101000 idle
+        ",
+    );
+}
+
+#[test]
+fn r01_h07_the_hook_of_a_clear_while_the_server_was_down_comes_late() {
+    check(
+        "
+        99000  restored@50000 review episode=4
+        100000 found
+        100010 file idle since=87330 conv=new
+        101000 recovered
+        101900 hook@87210 start clear conv=new
+        120000 end
+        ",
+        "
+        100000 review finished
+        101900 idle
+        101900 withdraw
+        ",
+    );
+}
+
+#[test]
+fn c01_h04_an_old_end_does_not_come_back_after_a_compaction_and_a_restart() {
+    // Idle for as long as the compaction is over, and what was before it is dealt with.
+    let world = run("
+        99000  restored@18041 busy
+        100000 found
+        100010 file busy since=27990
+        100020 hook@18221 stop
+        100020 hook@27982 compact
+        101000 recovered
+        102000 hook compacted
+        102050 file idle
+        120000 end
+        ");
+    let item = world.item('A');
+    assert_eq!(words(&item), "idle");
+    assert_eq!(item.since, crate::dsl::at(102_050));
+}
+
+#[test]
+fn h07_a_stop_long_after_a_spell_is_not_that_spell_s() {
+    // A compaction; 18 s later a turn whose busy was never seen. Its Stop is here first.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook compact
+        1050 file busy
+        3000 hook compacted
+        3050 file idle
+        21000 hook stop
+        21040 hook@20850 prompt
+        21055 file idle since=21055
+        30000 end
+        "
+        ),
+        "
+        500  idle
+        1050 busy compacting
+        3000 busy
+        3050 idle
+        21040 busy
+        21055 review finished
+        22255 notify
+        ",
+    );
+}

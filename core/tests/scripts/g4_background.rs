@@ -609,3 +609,44 @@ fn b12_the_stop_of_a_turn_before_is_that_turn_s_however_late_its_process_started
         ",
     );
 }
+
+#[test]
+fn b08_a_person_s_turn_beside_a_wake_up_alerts_and_the_wake_up_does_not() {
+    // The wake-up of 61000 comes late; a person was quicker. Who asked is known when the transcript has it.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 hook stop wakes=61000
+        2060 file idle
+        60800 hook prompt
+        60850 file busy
+        61200 hook stop
+        61260 file idle
+        61300 tx@60870 prompt
+        61400 tx@61190 end
+        70000 file busy
+        70020 hook prompt
+        70100 tx@70000 task
+        70200 hook stop
+        70260 file idle
+        80000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2060 review finished wakes
+        3260 notify
+        60800 busy
+        60800 withdraw
+        61260 review finished
+        62460 notify
+        70000 busy
+        70000 withdraw
+        70260 review finished
+        71460 notify
+        ",
+    );
+}

@@ -299,3 +299,33 @@ fn r08_the_job_ends_first() {
         ",
     );
 }
+
+#[test]
+fn r03_h07_another_conversation_is_picked_from_a_menu_over_the_end() {
+    // The turn ended under the open picker; its Stop and its tool's result are late. With the old conversation its
+    // transcript is forgotten, and its end is nobody's question any more.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook pre Bash id=1 ls
+        1300 tx tool Bash id=1 ls
+        2000 tx@1900 result id=1
+        2000 tx@1950 end
+        2050 file menu
+        2400 file menu conv=other
+        2500 file idle conv=other
+        3000 hook@1900 post Bash id=1 ls
+        5000 hook@1960 stop
+        6000 hook@2300 start resume conv=other
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2400 idle
+        ",
+    );
+}
