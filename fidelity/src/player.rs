@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::chance::Chance;
 use crate::heard::Aim;
-use crate::screen::Class;
+use crate::screen::{Class, Tail};
 use crate::script::{Act, Long, Mode, Reply, Script};
 use crate::stage::Stage;
-use crate::terminal::Terminal;
+use crate::terminal::{Picture, Terminal};
 
 /// For everything that Claude has to do; a loaded machine needs much of it.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -525,15 +525,21 @@ impl<'a> Player<'a> {
 
     /// Esc before the first token puts the prompt back into the box.
     fn empty_box(&self) -> Result<()> {
+        // Where the turn had begun, it says that it was interrupted, and nothing comes back.
+        let settled =
+            |picture: &Picture| picture.look.draft || picture.look.tail == Tail::Interrupted;
+        self.terminal.wait(AGAIN * 2, settled);
         // What looks like a draft may be a hint of Claude's, which goes with the first letter.
-        for _ in 0..2 {
-            let draft =
-                |draft| move |picture: &crate::terminal::Picture| picture.look.draft == draft;
-            if !self.terminal.wait(STILL, draft(true)) {
+        for _ in 0..3 {
+            if self
+                .terminal
+                .picture()
+                .is_none_or(|picture| !picture.look.draft)
+            {
                 break;
             }
             self.terminal.press("C-u", Aim::Stray)?;
-            self.terminal.wait(STILL, draft(false));
+            self.terminal.wait(STILL * 2, |picture| !picture.look.draft);
         }
         // The shell mode of the box is left by a key.
         let bang = |screen: &str| screen.contains("! for shell mode");

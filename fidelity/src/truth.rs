@@ -277,7 +277,7 @@ impl Scribe<'_> {
         asked.filter(move |asked| !asked.agent && asked.at >= from && asked.at <= to)
     }
 
-    /// A prompt was sent and has not been asked about yet.
+    /// A prompt was sent while Claude worked and has not been asked about yet.
     fn queued(&self, at: i64) -> bool {
         let unasked = |prompt: &str| {
             let mut main = self.run.asked.iter().filter(|asked| !asked.agent);
@@ -286,6 +286,7 @@ impl Scribe<'_> {
         self.run.keys.iter().any(|key| {
             matches!(&key.aim, Aim::Prompt(prompt)
                 if key.at < at && key.at > at - 30 * SECOND && unasked(prompt))
+                && self.run.class_at(key.at) == Some(Class::Working)
         })
     }
 
