@@ -555,7 +555,11 @@ impl Turns {
             | TranscriptKind::CompactBoundary
             | TranscriptKind::ContinuedIn { .. }
             | TranscriptKind::Usage { .. }
-            | TranscriptKind::Title { .. } => false,
+            | TranscriptKind::Requested
+            | TranscriptKind::Title { .. }
+            | TranscriptKind::FirstPrompt { .. }
+            | TranscriptKind::LastWords { .. }
+            | TranscriptKind::Rewound { .. } => false,
         };
         let prompt = self.lines.iter().rfind(|l| l.prompt().is_some());
         told.then_some(prompt.unwrap_or(newest).at)
