@@ -241,6 +241,7 @@ impl Home {
                 }
             }
         }
+        self.sweep();
         file.set_len(0).context("Can't write the lock")?;
         file.rewind().context("Can't write the lock")?;
         writeln!(file, "{}", std::process::id()).context("Can't write the lock")?;
@@ -248,6 +249,20 @@ impl Home {
             _dir: dir,
             _file: file,
         })
+    }
+
+    /// Removes what a killed server has begun to write and nobody will finish; see [`write_atomic`]. Under the lock,
+    /// so that nobody is writing now.
+    fn sweep(&self) {
+        let entries = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_temporary(&name)
+                && let Err(error) = fs::remove_file(entry.path())
+            {
+                tracing::warn!("Can't remove the half-written {name}: {error}");
+            }
+        }
     }
 
     /// The token that hooks carry (it is good for posting events and nothing else), made at the first call.
@@ -311,7 +326,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         .with_context(|| format!("{} names no file", path.display()))?
         .to_string_lossy()
         .into_owned();
-    let temporary = path.with_file_name(format!(".{name}.{}", random_hex::<8>()));
+    let temporary = path.with_file_name(temporary(&name));
     let written = (|| -> io::Result<()> {
         let mut file = OpenOptions::new()
             .write(true)
@@ -329,6 +344,22 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         return Err(error).with_context(|| format!("Can't write {}", path.display()));
     }
     Ok(())
+}
+
+/// The name under which a file is written until it is whole.
+fn temporary(name: &str) -> String {
+    format!(".{name}.{}", random_hex::<8>())
+}
+
+fn is_temporary(name: &str) -> bool {
+    let random = name
+        .strip_prefix('.')
+        .and_then(|rest| rest.rsplit_once('.'));
+    random.is_some_and(|(name, random)| {
+        !name.is_empty()
+            && random.len() == 16
+            && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
 /// `N` random bytes of the operating system in hex.
@@ -424,6 +455,20 @@ mod tests {
         let bound = home.socket_to_bind().unwrap();
         assert!(bound.as_os_str().len() <= SOCKET_PATH_BYTES_MAX);
         assert_eq!(home.socket_to_reach(), bound);
+    }
+
+    #[test]
+    fn what_was_half_written_is_swept_away_by_the_next_server() {
+        let root = tempfile::tempdir().unwrap();
+        let home = home(&root.path().join("h"));
+        let half = home.path(&temporary("port"));
+        let others = [".notes", ".hidden.txt", "port", ".x.0123456789abcdeg"];
+        for path in others.map(|name| home.path(name)).iter().chain([&half]) {
+            fs::write(path, "").unwrap();
+        }
+        let _held = home.lock().unwrap();
+        assert!(!half.exists());
+        assert!(others.iter().all(|name| home.path(name).exists()));
     }
 
     #[test]

@@ -2,11 +2,16 @@
 //! outlive a restart, and the journal. One thread owns the connection; everybody else holds a [`Store`] and asks.
 //!
 //! It never keeps a secret in the clear (only SHA-256 of codes, cookies and secrets comes in), and never
-//! throws a damaged database away: it is set aside with a sentence that says where.
+//! throws a damaged database away: it is set aside with a sentence that says where, and what the person has made
+//! (layout, settings, sign-ins) comes back from the copy that [`kept`] makes of it.
+
+mod kept;
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use futures_util::future::BoxFuture;
@@ -14,6 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use rusqlite_migration::{M, Migrations};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock;
 use crate::effects::journal::{Row, Shelf};
 use crate::effects::persist::Keep;
 
@@ -148,48 +154,152 @@ type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 #[derive(Clone, Debug)]
 pub struct Store {
     jobs: mpsc::Sender<Job>,
+    damage: Arc<Damage>,
 }
 
-/// An opened store, and what the person has to know about how it was opened.
-#[derive(Debug)]
-pub struct Opened {
-    /// The store.
-    pub store: Store,
-    /// A damaged database was set aside; says where.
-    pub notice: Option<String>,
+/// What was found out about the file's state while it is used. Leaf data.
+#[derive(Debug, Default)]
+struct Damage {
+    found: AtomicBool,
+    /// What the person has to know about a database that was set aside.
+    notice: Mutex<Option<String>>,
 }
 
-/// Opens the database, making or upgrading it, and starts its thread.
+impl Damage {
+    fn note(&self, error: &rusqlite::Error) {
+        if is_damage(error) {
+            self.found.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn say(&self, notice: String) {
+        tracing::error!("{notice}");
+        *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
+    }
+}
+
+/// Opens the database, making or upgrading it, and starts its thread. A damaged one is set aside: see
+/// [`Store::notice`].
 ///
 /// # Errors
 /// The file can't be made or a damaged one can't be set aside, or it was written by a newer version.
-pub fn open(path: &Path, now_ms: i64) -> Result<Opened> {
-    let (connection, notice) = match connect(path) {
-        Ok(connection) => (connection, None),
-        Err(error) if is_damage(&error) => {
-            let aside = set_aside(path, now_ms)?;
-            let notice = format!(
-                "The database was damaged ({error:#}) and has been set aside as {}; layout and sign-ins begin anew.",
-                aside.display()
-            );
-            (connect(path)?, Some(notice))
+pub fn open(path: &Path) -> Result<Store> {
+    let damage = Arc::new(Damage::default());
+    let connection = match whole(path) {
+        Ok(connection) => connection,
+        Err(error)
+            if error
+                .chain()
+                .filter_map(|cause| cause.downcast_ref())
+                .any(is_damage) =>
+        {
+            replace(path, &format!("{error:#}"), &damage)?
         }
         Err(error) => return Err(error),
     };
+    let copier = kept::Copier::start(path.to_owned(), Arc::clone(&damage))?;
+    copier.follow(&connection)?;
     let (jobs, mut inbox) = mpsc::channel::<Job>(QUEUE);
+    let file = Thread {
+        path: path.to_owned(),
+        damage: Arc::clone(&damage),
+        copier,
+    };
     std::thread::Builder::new()
         .name("store".to_owned())
         .spawn(move || {
-            let mut connection = connection;
+            let mut connection = Some(connection);
             while let Some(job) = inbox.blocking_recv() {
-                job(&mut connection);
+                if file.damage.found.swap(false, Ordering::Relaxed) {
+                    connection = file.replaced(connection.take());
+                }
+                if let Some(connection) = &mut connection {
+                    job(connection);
+                }
+                // Without one nobody is answered, and every asker hears that.
             }
         })
         .context("Can't start the database's thread")?;
-    Ok(Opened {
-        store: Store { jobs },
-        notice,
-    })
+    Ok(Store { jobs, damage })
+}
+
+/// What the database's thread needs when its file turns out to be damaged.
+struct Thread {
+    path: PathBuf,
+    damage: Arc<Damage>,
+    copier: kept::Copier,
+}
+
+impl Thread {
+    /// A database in place of a damaged one; the old one if that can't be had, or if nothing is wrong with it: the
+    /// damage may be that of one that was replaced already.
+    fn replaced(&self, in_use: Option<Connection>) -> Option<Connection> {
+        let sound = |connection: &Connection| check(connection, "PRAGMA quick_check(1)").is_ok();
+        let damaged = match in_use {
+            Some(connection) if sound(&connection) => return Some(connection),
+            damaged_or_none => damaged_or_none,
+        };
+        // Closed first: what is still open would write into the file that is set aside.
+        drop(damaged);
+        let replaced = replace(&self.path, "found while it was used", &self.damage)
+            .and_then(|connection| self.copier.follow(&connection).map(|()| connection));
+        match replaced {
+            Ok(connection) => Some(connection),
+            Err(why) => {
+                tracing::error!("The damaged database can't be replaced: {why:#}");
+                connect(&self.path).ok()
+            }
+        }
+    }
+}
+
+/// Sets a damaged database aside and makes a new one with what was kept of the old.
+fn replace(path: &Path, why: &str, damage: &Damage) -> Result<Connection> {
+    let aside = set_aside(path, clock::wall_ms())?;
+    let aside = aside.display();
+    let mut connection = connect(path)?;
+    let left = match kept::restore(&mut connection, path) {
+        Ok(true) => "layout, settings and sign-ins come from the last good copy".to_owned(),
+        Ok(false) => "layout and sign-ins begin anew".to_owned(),
+        Err(why) => {
+            format!("its last good copy can't be used ({why:#}): layout and sign-ins begin anew")
+        }
+    };
+    damage.say(format!(
+        "The database was damaged ({why}) and has been set aside as {aside}; {left}."
+    ));
+    Ok(connection)
+}
+
+/// Opens it and looks whether all that must be right from the start is whole. The journal, which may be large, is
+/// looked through later, by [`kept`].
+fn whole(path: &Path) -> Result<Connection> {
+    // SQLite takes an empty file for a new database. One that has a copy was more than that.
+    let empty = fs::metadata(path).map_or(true, |meta| meta.len() == 0);
+    if empty && kept::path(path).exists() {
+        return Err(damaged("it is empty").into());
+    }
+    let connection = connect(path)?;
+    for table in kept::tables(&connection, "main")? {
+        check(&connection, &format!("PRAGMA main.quick_check('{table}')"))?;
+    }
+    check(&connection, "PRAGMA main.quick_check('badges')")?;
+    Ok(connection)
+}
+
+fn check(connection: &Connection, pragma: &str) -> Result<()> {
+    let verdict: String = connection.query_row(pragma, [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(damaged(&verdict).into());
+    }
+    Ok(())
+}
+
+fn damaged(why: &str) -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(
+        rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
+        Some(why.to_owned()),
+    )
 }
 
 fn connect(path: &Path) -> Result<Connection> {
@@ -210,30 +320,17 @@ fn connect(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(anyhow!(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some(verdict),
-        )));
-    }
     Migrations::from_slice(MIGRATIONS)
         .to_latest(&mut connection)
         .context("Can't bring the database to this version's layout")?;
     Ok(connection)
 }
 
-fn is_damage(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<rusqlite::Error>())
-        .filter_map(rusqlite::Error::sqlite_error_code)
-        .any(|code| {
-            matches!(
-                code,
-                rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase
-            )
-        })
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase)
+    )
 }
 
 fn set_aside(path: &Path, now_ms: i64) -> Result<PathBuf> {
@@ -243,8 +340,15 @@ fn set_aside(path: &Path, now_ms: i64) -> Result<PathBuf> {
         PathBuf::from(name)
     };
     let aside = named(path, &format!(".damaged-{now_ms}"));
-    fs::rename(path, &aside)
-        .with_context(|| format!("Can't set the damaged {} aside", path.display()))?;
+    match fs::rename(path, &aside) {
+        Ok(()) => {}
+        // It is gone altogether.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("Can't set the damaged {} aside", path.display()));
+        }
+    }
     for suffix in ["-wal", "-shm"] {
         let beside = named(path, suffix);
         match fs::rename(&beside, named(&aside, suffix)) {
@@ -266,15 +370,27 @@ impl Store {
         job: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let (answer, wait) = oneshot::channel();
+        let damage = Arc::clone(&self.damage);
         let job: Job = Box::new(move |connection| {
+            let done = job(connection).inspect_err(|error| damage.note(error));
             // Nobody waits any more: the work itself is done, only its answer is not wanted.
-            drop(answer.send(job(connection)));
+            drop(answer.send(done));
         });
         self.jobs
             .send(job)
             .await
             .map_err(|_| anyhow!("the database's thread has ended"))?;
         Ok(wait.await.context("the database's thread has ended")??)
+    }
+
+    /// What the person has to know about a database that was damaged and set aside.
+    #[must_use]
+    pub fn notice(&self) -> Option<String> {
+        let notice = &self.damage.notice;
+        notice
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// All workspaces in order.
@@ -904,7 +1020,7 @@ mod tests {
         }
     }
 
-    async fn kept(store: &Store) -> Vec<i64> {
+    async fn kept_seqs(store: &Store) -> Vec<i64> {
         store
             .ask(|c| {
                 c.prepare("SELECT seq FROM journal ORDER BY seq")?
@@ -918,14 +1034,14 @@ mod tests {
     #[tokio::test]
     async fn the_journal_forgets_what_is_old_and_what_is_too_much() {
         let (_dir, path) = fresh();
-        let store = open(&path, 0).unwrap().store;
+        let store = open(&path).unwrap();
         let rows = (1..=2000).map(|n| record(n, n, "a", 900)).collect();
         let bytes = store.append(rows).await.unwrap();
         assert_eq!(bytes, 2000 * 1000);
         while store.prune(1001, u64::MAX).await.unwrap() {}
-        assert_eq!(kept(&store).await, (1001..=2000).collect::<Vec<_>>());
+        assert_eq!(kept_seqs(&store).await, (1001..=2000).collect::<Vec<_>>());
         while store.prune(0, 10_000).await.unwrap() {}
-        assert_eq!(kept(&store).await, (1991..=2000).collect::<Vec<_>>());
+        assert_eq!(kept_seqs(&store).await, (1991..=2000).collect::<Vec<_>>());
         // What is within both bounds stays.
         assert!(!store.prune(1991, 10_000).await.unwrap());
         assert_eq!(
@@ -937,11 +1053,11 @@ mod tests {
     #[tokio::test]
     async fn rows_are_written_together_or_not_at_all() {
         let (_dir, path) = fresh();
-        let store = open(&path, 0).unwrap().store;
+        let store = open(&path).unwrap();
         store.append(vec![record(5, 0, "a", 1)]).await.unwrap();
         let twice = vec![record(6, 0, "a", 1), record(5, 0, "a", 1)];
         assert!(store.append(twice).await.is_err());
-        assert_eq!(kept(&store).await, [5]);
+        assert_eq!(kept_seqs(&store).await, [5]);
         assert_eq!(store.append(vec![record(7, 0, "b", 1)]).await.unwrap(), 202);
         assert_eq!(store.records_about("a".into()).await.unwrap().len(), 1);
         assert_eq!(store.last_agent("t".into()).await.unwrap(), None);
@@ -955,7 +1071,7 @@ mod tests {
     #[tokio::test]
     async fn a_code_works_once_and_not_after_its_time() {
         let (_dir, path) = fresh();
-        let store = open(&path, 0).unwrap().store;
+        let store = open(&path).unwrap();
         store.add_login_code(vec![1], 600_000, 0).await.unwrap();
         assert!(!store.use_login_code(vec![2], 1).await.unwrap());
         assert!(store.use_login_code(vec![1], 599_999).await.unwrap());
@@ -981,7 +1097,7 @@ mod tests {
             ended: false,
             created_ms: 5,
         };
-        let store = open(&path, 0).unwrap().store;
+        let store = open(&path).unwrap();
         store.add_workspace(workspace.clone()).await.unwrap();
         store.add_tab(tab.clone()).await.unwrap();
         store.persist("a".into(), "1".into(), None).await.unwrap();
@@ -991,32 +1107,159 @@ mod tests {
             .await
             .unwrap();
         drop(store);
-        let opened = open(&path, 0).unwrap();
-        assert_eq!(opened.notice, None);
-        assert_eq!(opened.store.workspaces().await.unwrap(), [workspace]);
-        assert_eq!(opened.store.tabs().await.unwrap(), [tab]);
-        let badges = opened.store.badges().await.unwrap();
+        let store = open(&path).unwrap();
+        assert_eq!(store.notice(), None);
+        assert_eq!(store.workspaces().await.unwrap(), [workspace]);
+        assert_eq!(store.tabs().await.unwrap(), [tab]);
+        let badges = store.badges().await.unwrap();
         assert_eq!(badges, [("a".to_owned(), "2".to_owned())]);
-        let verdicts = opened.store.verdicts("a".into(), 5).await.unwrap();
+        let verdicts = store.verdicts("a".into(), 5).await.unwrap();
         assert_eq!(verdicts, [verdict.record]);
-        assert_eq!(opened.store.newest_record().await.unwrap(), 1);
+        assert_eq!(store.newest_record().await.unwrap(), 1);
+    }
+
+    fn damage(path: &Path, how: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = fs::read(path).unwrap();
+        how(&mut bytes);
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn aside(dir: &Path) -> usize {
+        let names = fs::read_dir(dir).unwrap().flatten();
+        names
+            .filter(|entry| {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                name.starts_with("purplemux.db.damaged-")
+                    && !name.ends_with("-wal")
+                    && !name.ends_with("-shm")
+            })
+            .count()
     }
 
     #[tokio::test]
     async fn a_damaged_database_is_set_aside_and_a_new_one_works() {
         let (dir, path) = fresh();
         fs::write(&path, vec![b'x'; 8192]).unwrap();
-        let opened = open(&path, 77).unwrap();
-        let notice = opened.notice.unwrap();
-        assert!(notice.contains("purplemux.db.damaged-77"), "{notice}");
-        assert!(dir.path().join("purplemux.db.damaged-77").exists());
-        assert!(opened.store.tabs().await.unwrap().is_empty());
+        let store = open(&path).unwrap();
+        let notice = store.notice().unwrap();
+        assert!(notice.contains("purplemux.db.damaged-"), "{notice}");
+        assert!(notice.contains("begin anew"), "{notice}");
+        assert_eq!(aside(dir.path()), 1);
+        assert!(store.tabs().await.unwrap().is_empty());
+    }
+
+    async fn with_layout(path: &Path) -> Store {
+        let store = open(path).unwrap();
+        let row = WorkspaceRow {
+            id: "w".into(),
+            name: "mine".into(),
+            dir: "/".into(),
+        };
+        store.add_workspace(row).await.unwrap();
+        store
+            .set_setting("journal.text", "false".into())
+            .await
+            .unwrap();
+        store
+    }
+
+    /// Waits until the copy holds this many workspaces.
+    fn copied(path: &Path, wanted: usize) {
+        let count = || -> rusqlite::Result<usize> {
+            let copy = Connection::open(kept::path(path))?;
+            let count: i64 =
+                copy.query_row("SELECT count(*) FROM workspaces, settings", [], |row| {
+                    row.get(0)
+                })?;
+            Ok(usize::try_from(count).unwrap())
+        };
+        for _ in 0..500 {
+            if count().is_ok_and(|count| count == wanted) {
+                return;
+            }
+            clock::passed_blocking(std::time::Duration::from_millis(10));
+        }
+        panic!("{:?}", count());
+    }
+
+    #[tokio::test]
+    async fn h09_whatever_happens_to_the_file_the_layout_comes_from_the_copy() {
+        let hurts: [fn(&mut Vec<u8>); 4] = [
+            |bytes| bytes.fill(b'x'),
+            |bytes| bytes.truncate(5000),
+            Vec::clear,
+            |bytes| bytes[4096..].fill(0xA5),
+        ];
+        for hurt in hurts {
+            let (dir, path) = fresh();
+            let store = with_layout(&path).await;
+            copied(&path, 1);
+            drop(store);
+            // As after a crash: what the file lacks would lie in the log beside it.
+            for _ in 0..500 {
+                if !path.with_extension("db-wal").exists() {
+                    break;
+                }
+                clock::passed_blocking(std::time::Duration::from_millis(10));
+            }
+            damage(&path, hurt);
+            let store = open(&path).unwrap();
+            let notice = store.notice().expect("it was damaged");
+            assert!(notice.contains("come from the last good copy"), "{notice}");
+            assert_eq!(aside(dir.path()), 1);
+            assert_eq!(store.workspaces().await.unwrap()[0].name, "mine");
+            let text = store.setting("journal.text").await.unwrap();
+            assert_eq!(text.as_deref(), Some("false"));
+            // All else works: badges and the journal are there, and empty.
+            store
+                .persist("a".into(), "1".into(), Some(record(1, 0, "a", 1)))
+                .await
+                .unwrap();
+            assert_eq!(kept_seqs(&store).await, [1]);
+        }
+    }
+
+    #[tokio::test]
+    async fn h09_damage_that_is_met_later_is_mended_while_it_runs() {
+        let (dir, path) = fresh();
+        let store = with_layout(&path).await;
+        let rows = (1..=2000).map(|n| record(n, n, "a", 900)).collect();
+        store.append(rows).await.unwrap();
+        copied(&path, 1);
+        drop(store);
+        for _ in 0..500 {
+            if !path.with_extension("db-wal").exists() {
+                break;
+            }
+            clock::passed_blocking(std::time::Duration::from_millis(10));
+        }
+        // The journal's pages, which nobody reads at the start.
+        damage(&path, |bytes| {
+            let from = bytes.len() / 2 / 4096 * 4096;
+            bytes[from..].fill(0xA5);
+        });
+        let store = open(&path).unwrap();
+        assert_eq!(store.workspaces().await.unwrap()[0].name, "mine");
+        // Whether the look through it comes first, or somebody who asks: it is found and replaced.
+        for _ in 0..500 {
+            if store.notice().is_some() {
+                break;
+            }
+            // It fails as long as the damaged file is in use.
+            drop(store.records_about("a".into()).await);
+            clock::passed_blocking(std::time::Duration::from_millis(10));
+        }
+        let notice = store.notice().expect("the damage is found");
+        assert!(notice.contains("come from the last good copy"), "{notice}");
+        assert_eq!(aside(dir.path()), 1);
+        assert_eq!(store.workspaces().await.unwrap()[0].name, "mine");
+        store.append(vec![record(2001, 0, "a", 1)]).await.unwrap();
     }
 
     #[tokio::test]
     async fn all_its_files_are_private() {
         let (dir, path) = fresh();
-        let store = open(&path, 0).unwrap().store;
+        let store = open(&path).unwrap();
         store.set_setting("k", "v".into()).await.unwrap();
         assert_eq!(store.setting("k").await.unwrap().as_deref(), Some("v"));
         for entry in fs::read_dir(dir.path()).unwrap() {

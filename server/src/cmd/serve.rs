@@ -253,11 +253,7 @@ async fn assemble(
     names: Names,
     address: String,
 ) -> Result<(Arc<App>, tokio::task::JoinHandle<()>)> {
-    let opened = store::open(&home.path("purplemux.db"), clock::wall_ms())?;
-    if let Some(notice) = &opened.notice {
-        tracing::error!("{notice}");
-    }
-    let store = opened.store;
+    let store = store::open(&home.path("purplemux.db"))?;
     let host = host_name();
     let auth = Auth::open(store.clone(), &home.instance(), &home.cli_token()?).await?;
     let tmux = tmux::Handle::new(tmux::Config {
@@ -307,7 +303,6 @@ async fn assemble(
         claude: crate::claude::Handle::start(),
         home: home.dir().to_owned(),
         panes,
-        standing_notices: opened.notice.into_iter().collect(),
         stopping: CancellationToken::new(),
         tasks: TaskTracker::new(),
     });

@@ -616,7 +616,7 @@ mod tests {
 
     async fn auth() -> (tempfile::TempDir, Auth) {
         let dir = tempfile::tempdir().unwrap();
-        let store = crate::store::open(&dir.path().join("db"), 0).unwrap().store;
+        let store = crate::store::open(&dir.path().join("db")).unwrap();
         let auth = Auth::open(store, "01234567", "token").await.unwrap();
         (dir, auth)
     }

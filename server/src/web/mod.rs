@@ -82,8 +82,6 @@ pub struct App {
     pub home: std::path::PathBuf,
     /// Terminals that may be resumed.
     pub panes: crate::pane::Panes,
-    /// Sentences that hold for the whole run, such as a database that was set aside.
-    pub standing_notices: Vec<String>,
     /// Cancelled when the server stops: every socket then closes with 1012.
     pub stopping: CancellationToken,
     /// The tasks of open sockets.
@@ -94,7 +92,11 @@ impl App {
     /// All sentences that a viewer is to see.
     #[must_use]
     pub fn notices(&self, snapshot: &hub::Snapshot) -> Vec<String> {
-        [&self.standing_notices[..], &snapshot.notices[..]].concat()
+        let set_aside = self.store.notice();
+        set_aside
+            .into_iter()
+            .chain(snapshot.notices.iter().cloned())
+            .collect()
     }
 }
 
