@@ -367,26 +367,40 @@ impl Claude {
             .push(none(0, Due::At(0), "its row is the pane's"));
         // What was just changing may be seen to change in the new row.
         let recent = entries.partition_point(|entry| entry.from + 1000 <= now);
-        for entry in &entries[recent.saturating_sub(1)..] {
+        let last = entries.len() - 1;
+        for (place, entry) in entries.iter().enumerate().skip(recent.saturating_sub(1)) {
+            let mut entry = entry.clone();
+            entry.from = now.max(entry.from);
+            entry.push = Push::Perhaps;
+            entry.due = match entry.due {
+                Due::End { .. } | Due::Silence { .. } if place >= recent => entry.due,
+                Due::After { mut all, ms } if place == last => {
+                    all.push(died);
+                    Due::After {
+                        all,
+                        ms: ms.max(1000),
+                    }
+                }
+                Due::Never
+                | Due::At(_)
+                | Due::After { .. }
+                | Due::End { .. }
+                | Due::Unless { .. }
+                | Due::Unread(_)
+                | Due::Silence { .. } => Due::Never,
+            };
+            self.entries.push(entry);
+        }
+        if recent > last {
             self.entries.push(Entry {
-                from: now.max(entry.from),
-                due: Due::Never,
+                want: self.right(),
+                from: now,
+                due: due(),
                 push: Push::Perhaps,
-                ..entry.clone()
+                why: "R08 the job lives on without a pane",
+                cast: self.cast,
             });
         }
-        let settles = if recent == entries.len() { 1000 } else { 2500 };
-        self.entries.push(Entry {
-            want: self.right(),
-            from: now,
-            due: Due::After {
-                all: vec![died],
-                ms: settles,
-            },
-            push: Push::Perhaps,
-            why: "R08 the job lives on without a pane",
-            cast: self.cast,
-        });
         entries.push(none(now, due(), "R08 the pane's Claude has left"));
         self.truth = self.right();
         Some((entries, self.shell_at))
