@@ -219,8 +219,9 @@ impl Adversary {
         for _ in 0..2 {
             let at = chance.between(begin, end);
             let by = i64::try_from(chance.between(0, 172_800_000)).unwrap_or(0) - 86_400_000;
-            // A start of the server can order by wall time only; with the clock set as well nothing is known.
-            if knobs.jump && down.is_empty() {
+            // What is found after a start of the server, or long after it was written, can be ordered by wall time
+            // only; with the clock set as well nothing is known.
+            if knobs.jump && down.is_empty() && blind.is_empty() && !knobs.fail {
                 jumps.push((at, by));
             }
         }
