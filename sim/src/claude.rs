@@ -93,6 +93,8 @@ pub struct Claude {
     notices: u32,
     shells: u32,
     wakes: u32,
+    /// When the newest wake-up is to come.
+    wakes_at: u64,
     menu: bool,
     dialogs: VecDeque<Asked>,
     tools: u64,
@@ -314,6 +316,7 @@ impl Claude {
             notices: 0,
             shells: 0,
             wakes: 0,
+            wakes_at: 0,
             menu: false,
             dialogs: VecDeque::new(),
             tools: u64::try_from(cast).unwrap_or(0) * 1000,
@@ -1627,7 +1630,12 @@ impl Claude {
                 self.tool_ended(ended, &call);
                 self.wakes += 1;
                 let process = self.process;
-                self.tick(ended + ms, Tick::Wakes(process));
+                // At a full minute of the wall clock, and some milliseconds (s36).
+                let boot = u64::try_from(BOOT_WALL_MS).unwrap_or(0);
+                let wakes_at = (boot + ended + ms).div_ceil(60_000) * 60_000 - boot;
+                self.wakes_at = wakes_at;
+                let late = self.chance.between(40, 120);
+                self.tick(wakes_at + late, Tick::Wakes(process));
                 let after = ended - self.now + self.span(80, 160);
                 self.next(after, Next::Piece);
             }
@@ -1998,7 +2006,7 @@ impl Claude {
                     shells: self.shells,
                     agents: agents + self.mates,
                 };
-                let wakes_at = BOOT_WALL_MS + i64::try_from(at).unwrap_or(i64::MAX) + 60_000;
+                let wakes_at = BOOT_WALL_MS + i64::try_from(self.wakes_at).unwrap_or(i64::MAX);
                 let kind = HookKind::Stopped {
                     last_message: last_message.filter(|_| !self.old),
                     background: (!self.old).then_some(background),

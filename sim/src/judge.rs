@@ -192,6 +192,20 @@ impl Judge<'_> {
     fn with_allowances(&self, entries: &[Entry]) -> Vec<Entry> {
         let mut all = Vec::new();
         for entry in entries {
+            if let Due::After { all: looks, ms: _ } = &entry.due
+                && let [look] = looks.as_slice()
+                && matches!(
+                    &self.signals[*look],
+                    Some(Signal {
+                        what: What::Looked { .. },
+                        ..
+                    })
+                )
+                && self.arrived(*look).is_none()
+            {
+                // The review was not on show, so it was not read (P09).
+                continue;
+            }
             if let Due::Unread(write) = entry.due
                 && self.decided(write).is_some()
             {
@@ -203,7 +217,7 @@ impl Judge<'_> {
                 };
                 let known = told
                     .iter()
-                    .any(|id| self.arrived(*id).is_some_and(|told| told <= file));
+                    .any(|id| self.arrived(*id).is_some_and(|told| told < file));
                 if known {
                     continue;
                 }
