@@ -45,5 +45,6 @@ export default ts.config(
       "no-restricted-imports": ["error", { patterns: [{ regex: "^(?!\\./|\\.\\./wire/|vitest$)", message: "core depends on nothing but wire." }] }],
     },
   },
+  { files: ["src/worker/**"], languageOptions: { globals: globals.serviceworker } },
   { files: ["vite/**", "*.config.*"], languageOptions: { globals: globals.node } },
 );

@@ -5,12 +5,13 @@ import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
 import { budget } from "./vite/budget.ts";
 import { compress } from "./vite/compress.ts";
+import { worker } from "./vite/worker.ts";
 
 /** Where `npm run dev` finds a server; start one with `purplemux serve`. */
 const server = process.env["PURPLEMUX_DEV_SERVER"] ?? "http://127.0.0.1:8022";
 
 export default defineConfig({
-  plugins: [svelte(), budget(), compress()],
+  plugins: [svelte(), budget(), worker(), compress()],
   build: {
     target: ["chrome123", "firefox121", "safari17.5"],
     assetsInlineLimit: 0,

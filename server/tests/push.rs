@@ -126,7 +126,7 @@ fn m02_in_front_on_the_desktop_the_phone_calls_after_ten_seconds() {
     service.until("pocket", 2);
     ask(&server, &claude, "touch b.txt");
     let told = service.until("desk", 1);
-    assert_eq!(told.message["text"], "Bash: touch b.txt");
+    assert_eq!(told.message["text"], "touch b.txt");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn m03_what_was_over_within_a_second_is_told_to_nobody() {
     short.write("busy");
     ask(&server, &long, "touch long.txt");
     let told = service.until("desk", 1);
-    assert_eq!(told.message["text"], "Bash: touch long.txt");
+    assert_eq!(told.message["text"], "touch long.txt");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn m08_a_device_that_is_gone_is_removed_and_one_that_hangs_delays_nobody() {
         let taken = service.taken("again");
         taken
             .iter()
-            .any(|pushed| pushed.message["text"] == "Bash: touch b.txt")
+            .any(|pushed| pushed.message["text"] == "touch b.txt")
             .then_some(())
     });
 }
@@ -269,7 +269,8 @@ fn m09_what_is_asked_is_on_the_lock_screen_only_where_that_was_chosen() {
         text.contains("‹U+202E›") && text.contains("␛[31m"),
         "{text}"
     );
-    assert!(text.starts_with("Bash: echo") && text.chars().count() <= 200);
+    assert!(text.starts_with("echo") && text.chars().count() <= 200);
+    assert_eq!(open["tool"], "Bash");
     let shy = service.until("shy", 1).message;
     assert_eq!(shy["about"], "permission");
     assert_eq!(shy["lang"], "zh-TW");

@@ -1,7 +1,7 @@
 // Questions and orders over HTTP. Owns the header that proves the login and how a refusal becomes a sentence; must
 // never keep an answer (the fleet comes by the status socket).
 
-import type { Explanation } from "./wire/protocol.ts";
+import type { About, Explanation } from "./wire/protocol.ts";
 
 /** The server (or the way to it) said no; the message is its sentence. */
 export class Refused extends Error {
@@ -68,9 +68,9 @@ function text(value: unknown, name: string): string {
   throw new Refused(0, `The server's answer has no "${name}".`);
 }
 
-/** Trades a one-time code for a login and stores its secret. */
-export async function login(code: string): Promise<void> {
-  const answer: unknown = await (await ask("POST", "/api/login", { code })).json();
+/** Trades a one-time code for a login and stores its secret. `name`: for the list of devices. */
+export async function login(code: string, name: string): Promise<void> {
+  const answer: unknown = await (await ask("POST", "/api/login", { code, name })).json();
   localStorage.setItem(SECRET, JSON.stringify({ secret: text(answer, "secret") }));
 }
 
@@ -133,4 +133,62 @@ export type Claude = {
 /** As the server's watch has it; `again`: look anew, the login shell included. */
 export async function claude(again: boolean): Promise<Claude> {
   return (await (await ask("GET", `/api/claude${again ? "?again=1" : ""}`)).json()) as Claude;
+}
+
+/** What this device wants to be told; the server knows the defaults. */
+export type Choices = {
+  on: boolean;
+  class: "desktop" | "phone";
+  asks: boolean;
+  reviews: boolean;
+  /** `HH:MM:SS` by the clock of `zone`. */
+  quiet: { from: string; to: string } | null;
+  zone: string;
+  shows: "everything" | "title" | "count";
+  lang: string;
+  escalate_s: number;
+  escalate_reviews: boolean;
+};
+
+/** How the last delivery to a device went. */
+export type Delivery = { at_ms: number; ok: boolean; status: number | null; why: string | null };
+
+export type Device = { choices: Choices; last: Delivery | null };
+
+/** The key to subscribe with, and what this device has chosen. */
+export async function push(): Promise<{ public_key: string; device: Device | null }> {
+  return (await (await ask("GET", "/api/push")).json()) as { public_key: string; device: Device | null };
+}
+
+export async function putPush(subscription: PushSubscriptionJSON, choices: Choices): Promise<void> {
+  await ask("PUT", "/api/push", { endpoint: subscription.endpoint, keys: subscription.keys, choices });
+}
+
+export async function removePush(): Promise<void> {
+  await ask("DELETE", "/api/push");
+}
+
+/** Sends a test message to this device; how that went. */
+export async function testPush(): Promise<Delivery> {
+  return (await (await ask("POST", "/api/push/test", {})).json()) as Delivery;
+}
+
+/** A notification that was. */
+export type Past = { episode: number; row: string; title: string; about: About; text: string; at_ms: number; ended_ms: number | null };
+
+/** The last 200, the newest first. */
+export async function notifications(): Promise<Past[]> {
+  return (await (await ask("GET", "/api/notifications")).json()) as Past[];
+}
+
+/** A signed-in browser. */
+export type Login = { id: string; name: string; created_ms: number; seen_ms: number; this: boolean };
+
+export async function devices(): Promise<Login[]> {
+  return (await (await ask("GET", "/api/devices")).json()) as Login[];
+}
+
+/** Signs a browser out, at once. */
+export async function revoke(id: string): Promise<void> {
+  await ask("DELETE", `/api/devices/${encodeURIComponent(id)}`);
 }

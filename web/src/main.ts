@@ -6,6 +6,7 @@ import "./style/tokens.css";
 import "./style/base.css";
 import { mount } from "svelte";
 import { page } from "./page.svelte.ts";
+import { onOpened } from "./push.ts";
 import App from "./view/App.svelte";
 import { shareBeat } from "./view/beat.ts";
 
@@ -22,6 +23,10 @@ if (target === null) throw new Error("index.html has no #app");
 shareBeat();
 mount(App, { target });
 void page.start(code);
+onOpened((row) => {
+  if (row === null) page.openNext();
+  else page.openTold(row);
+});
 // A link opened in this very tab changes only the hash: the page is not loaded again.
 addEventListener("hashchange", () => {
   const late = takeCode();

@@ -5,6 +5,7 @@
 import * as api from "./api.ts";
 import { after, everyWhileSeen, now, type Stop } from "./clock.ts";
 import { apply, type Fleet, groups, parted } from "./core/fleet.ts";
+import { deviceName } from "./core/device.ts";
 import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
 import { Link, type Phase } from "./link.ts";
 import { settings } from "./settings.svelte.ts";
@@ -42,6 +43,8 @@ class Page {
   collapsed = $state.raw<readonly string[]>([]);
   /** The row whose "Why this state?" is open. */
   whyOf = $state<string | null>(null);
+  /** The settings of notifications are open. */
+  alertsOpen = $state(false);
   /** A sentence about something that was asked for and not done. */
   complaint = $state<string | null>(null);
   /** For the polite live region. */
@@ -89,6 +92,9 @@ class Page {
     return current.state === "review" && current.episode !== null ? `${current.episode} ${current.id}` : null;
   });
 
+  /** The row that is in front here, on screen in a focused window. */
+  readonly #front = $derived(this.attentive && this.live && this.onScreen !== null && this.onScreen === this.currentId ? this.currentId : null);
+
   #status: Link | null = null;
   #request = 0;
   /** Tab that we made and that the fleet does not name yet. */
@@ -110,7 +116,7 @@ class Page {
   /** Trades a one-time code for a login. A code that does not work ends no login that does. */
   async signIn(code: string): Promise<void> {
     try {
-      await api.login(code);
+      await api.login(code, deviceName(navigator.userAgent));
     } catch (error) {
       if (!(await this.#stillIn())) {
         this.gate = { at: "signed-out", why: sentence(error) };
@@ -145,6 +151,12 @@ class Page {
     const first = asked !== this.#focusTaken;
     this.#focusTaken = asked;
     return first;
+  }
+
+  /** From a notification: the row may have gone since. */
+  openTold(id: string): void {
+    if (this.fleet !== null && !this.fleet.items.has(id)) this.complaint = settings.say("said.rowGone");
+    else this.open(id);
   }
 
   openNext(): void {
@@ -214,7 +226,7 @@ class Page {
     }
   }
 
-  dismiss(item: Item): void {
+  dismiss(item: Pick<Item, "id" | "episode">): void {
     if (item.episode === null) return;
     this.#send({ type: "dismiss", request: (this.#request += 1), item: item.id, episode: item.episode });
   }
@@ -296,6 +308,10 @@ class Page {
     if (fleet === before || fleet === null) return;
     this.#noticeEnd(before, fleet);
     this.fleet = fleet;
+    if (before === null && this.wanted !== null && !fleet.items.has(this.wanted)) {
+      this.complaint = settings.say("said.rowGone");
+      this.#forget();
+    }
     if (this.#made !== null && fleet.items.has(this.#made)) this.#made = null;
     if (before !== null) this.#announceNew(before, fleet);
   }
@@ -386,6 +402,11 @@ class Page {
     if (seeable === null) return undefined;
     const [episode = "", item = ""] = seeable.split(" ");
     return after(SEEN_MS, () => this.#send({ type: "seen", request: (this.#request += 1), item, episode: Number(episode) }));
+  }
+
+  /** For an effect: tells the server which row is in front, so that this device stays quiet about it. */
+  tellFront(): void {
+    if (this.live) this.#send({ type: "front", item: this.#front });
   }
 
   async #try(what: string, act: () => Promise<void>): Promise<void> {

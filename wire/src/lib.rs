@@ -12,6 +12,7 @@ pub mod frame;
 
 pub mod explain;
 pub mod journal;
+pub mod push;
 pub mod recording;
 
 pub mod typescript;

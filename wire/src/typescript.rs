@@ -1,5 +1,5 @@
-//! The page's view of our messages: the types of [`crate::browser`] and [`crate::explain`] and the numbers of
-//! [`crate::frame`] as one TypeScript file. It is checked in and compared in CI, so that no shape is spelled out twice.
+//! The page's view of our messages: the types of [`crate::browser`], [`crate::explain`] and [`crate::push`] and the
+//! numbers of [`crate::frame`] as one TypeScript file. It is checked in and compared in CI, so that no shape is spelled out twice.
 //!
 //! Must never hold a shape of its own.
 
@@ -10,6 +10,7 @@ use crate::browser::{
 };
 use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
+use crate::push::{About, Push};
 
 /// The whole text of `web/src/wire/protocol.ts`.
 #[must_use]
@@ -17,7 +18,7 @@ pub fn types() -> String {
     let cfg = Config::new();
     let mut out = String::from(
         "// The messages between server and page. Owns every shape that crosses the wire; must never be edited\n\
-         // by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,frame}.rs.\n",
+         // by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,push,frame}.rs.\n",
     );
     declare::<State>(&cfg, &mut out);
     declare::<Presence>(&cfg, &mut out);
@@ -35,6 +36,8 @@ pub fn types() -> String {
     declare::<Testimony>(&cfg, &mut out);
     declare::<Transition>(&cfg, &mut out);
     declare::<Explanation>(&cfg, &mut out);
+    declare::<About>(&cfg, &mut out);
+    declare::<Push>(&cfg, &mut out);
     out.push_str("\n/** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */\nexport const FrameKind = {\n");
     for (name, kind) in frame::KINDS {
         out.push_str(&format!("  {name}: {kind},\n"));

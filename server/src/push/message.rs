@@ -3,7 +3,7 @@
 
 use purplemux_core::alerts::Kind;
 use purplemux_wire::browser::{AskKind, Item, State};
-use serde::Serialize;
+use purplemux_wire::push::{About, Push};
 
 use super::devices::{Choices, Shows};
 
@@ -19,6 +19,8 @@ pub struct Content {
     pub title: String,
     /// What for.
     pub about: About,
+    /// The tool that wants to run; empty for everything but a permission.
+    pub tool: String,
     /// Command, question, last words or reason; one line.
     pub text: String,
     /// Background shells that go on.
@@ -27,56 +29,17 @@ pub struct Content {
     pub since_ms: i64,
 }
 
-/// What an episode is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum About {
-    /// May this tool run?
-    Permission,
-    /// AskUserQuestion.
-    Question,
-    /// A plan to approve.
-    Plan,
-    /// Values to fill in.
-    Form,
-    /// A dialog of Claude's.
-    Dialog,
-    /// A start-up question.
-    Startup,
-    /// A turn has ended.
-    Finished,
-    /// A turn has failed.
-    Failed,
-}
-
-impl About {
-    /// Needs-input or review.
-    #[must_use]
-    pub fn kind(self) -> Kind {
-        match self {
-            Self::Permission
-            | Self::Question
-            | Self::Plan
-            | Self::Form
-            | Self::Dialog
-            | Self::Startup => Kind::Ask,
-            Self::Finished | Self::Failed => Kind::Review,
-        }
-    }
-
-    /// As it is written in the history.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Permission => "permission",
-            Self::Question => "question",
-            Self::Plan => "plan",
-            Self::Form => "form",
-            Self::Dialog => "dialog",
-            Self::Startup => "startup",
-            Self::Finished => "finished",
-            Self::Failed => "failed",
-        }
+/// Needs-input or review.
+#[must_use]
+pub fn kind(about: About) -> Kind {
+    match about {
+        About::Permission
+        | About::Question
+        | About::Plan
+        | About::Form
+        | About::Dialog
+        | About::Startup => Kind::Ask,
+        About::Finished | About::Failed => Kind::Review,
     }
 }
 
@@ -96,16 +59,7 @@ impl Content {
                     AskKind::Dialog => About::Dialog,
                     AskKind::Startup => About::Startup,
                 };
-                let tool = detail
-                    .tool
-                    .as_deref()
-                    .filter(|_| about == About::Permission);
-                let text = match tool {
-                    Some(tool) if !ask.text.is_empty() => format!("{tool}: {}", ask.text),
-                    Some(tool) => tool.to_owned(),
-                    None => ask.text.clone(),
-                };
-                (about, text)
+                (about, ask.text.clone())
             }
             State::Review => match &detail.error {
                 Some(error) => (About::Failed, error.clone()),
@@ -116,10 +70,21 @@ impl Content {
             },
             State::Idle | State::Busy | State::Unknown => return None,
         };
+        let tool = match about {
+            About::Permission => detail.tool.as_deref().unwrap_or_default(),
+            About::Question
+            | About::Plan
+            | About::Form
+            | About::Dialog
+            | About::Startup
+            | About::Finished
+            | About::Failed => "",
+        };
         Some(Self {
             row: item.id.clone(),
             title: shortened(&item.title),
             about,
+            tool: shortened(tool),
             text: shortened(&text),
             shells: detail.shells.unwrap_or(0),
             since_ms: item.since_ms,
@@ -136,85 +101,30 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// One push message; the service worker's side of this is `web/src/worker`.
-#[derive(Debug, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub enum Payload<'a> {
-    /// Show a row's notification in place of an earlier one.
-    Show {
-        /// Names the notification, and what a tap opens.
-        row: &'a str,
-        /// Which stay; a repeat of it makes no sound again.
-        episode: u64,
-        /// What for; absent where only the count may be seen.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        about: Option<About>,
-        /// The session.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        title: Option<&'a str>,
-        /// What exactly.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        text: Option<&'a str>,
-        /// Background shells that go on.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        shells: Option<u32>,
-        /// Since when, unix ms.
-        since_ms: i64,
-        /// Without sound.
-        silent: bool,
-        /// How many need the person now.
-        count: usize,
-        /// The language of the words.
-        lang: &'a str,
-    },
-    /// Take a row's notification away, unless it is of a later stay.
-    Close {
-        /// Which.
-        row: &'a str,
-        /// Of which stay.
-        episode: u64,
-        /// How many need the person now.
-        count: usize,
-        /// The language of the words.
-        lang: &'a str,
-    },
-    /// The person pressed "test".
-    Test {
-        /// The language of the words.
-        lang: &'a str,
-    },
-}
-
-impl<'a> Payload<'a> {
-    /// As much of the content as the device's lock screen may show.
-    #[must_use]
-    pub fn show(
-        content: &'a Content,
-        episode: u64,
-        silent: bool,
-        count: usize,
-        choices: &'a Choices,
-    ) -> Self {
-        let title = choices.shows != Shows::Count;
-        let everything = choices.shows == Shows::Everything;
-        Self::Show {
-            row: &content.row,
-            episode,
-            about: title.then_some(content.about),
-            title: title.then_some(&content.title),
-            text: (everything && !content.text.is_empty()).then_some(&content.text),
-            shells: (title && content.shells > 0).then_some(content.shells),
-            since_ms: content.since_ms,
-            silent,
-            count,
-            lang: &choices.lang,
-        }
-    }
-
-    /// The bytes to encrypt; far below the 4096 that every push service takes (RFC 8030 §7.2).
-    #[must_use]
-    pub fn bytes(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("plain texts and numbers have a JSON form")
+/// As much of the content as the device's lock screen may show.
+#[must_use]
+pub fn show<'a>(
+    content: &'a Content,
+    episode: u64,
+    silent: bool,
+    count: usize,
+    choices: &'a Choices,
+) -> Push<'a> {
+    let title = choices.shows != Shows::Count;
+    let everything = choices.shows == Shows::Everything;
+    let text = |text: &'a str| (everything && !text.is_empty()).then_some(text);
+    Push::Show {
+        row: &content.row,
+        episode,
+        about: title.then_some(content.about),
+        title: title.then_some(&content.title),
+        tool: text(&content.tool),
+        text: text(&content.text),
+        shells: (title && content.shells > 0).then_some(content.shells),
+        since_ms: content.since_ms,
+        silent,
+        count,
+        lang: &choices.lang,
     }
 }
 
@@ -227,7 +137,8 @@ mod tests {
             row: "r1".to_owned(),
             title: "shop".to_owned(),
             about: About::Permission,
-            text: "Bash: rm -rf build".to_owned(),
+            tool: "Bash".to_owned(),
+            text: "rm -rf build".to_owned(),
             shells: 0,
             since_ms: 5,
         }
@@ -238,7 +149,7 @@ mod tests {
             shows,
             ..Choices::default()
         };
-        String::from_utf8(Payload::show(&content(), 7, false, 2, &choices).bytes()).unwrap()
+        String::from_utf8(show(&content(), 7, false, 2, &choices).bytes()).unwrap()
     }
 
     #[test]

@@ -389,7 +389,7 @@ impl Push {
                 silent,
             } => {
                 let content = Arc::new(Content::of(&item)?);
-                let kind = content.about.kind();
+                let kind = message::kind(content.about);
                 let row = Arc::from(content.row.as_str());
                 self.remember(&content, episode).await;
                 contents.insert(episode, content);

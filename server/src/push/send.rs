@@ -14,6 +14,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use purplemux_wire::browser::Item;
+use purplemux_wire::push::Push;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use web_push_native::jwt_simple::algorithms::{ECDSAP256KeyPairLike as _, ES256KeyPair};
@@ -22,7 +23,7 @@ use web_push_native::{Auth, p256::PublicKey};
 
 use super::base64;
 use super::devices::{Address, Choices, Delivery};
-use super::message::{Content, Payload};
+use super::message::{self, Content};
 use crate::clock;
 use crate::hub::Snapshot;
 
@@ -345,11 +346,11 @@ impl Courier {
                         return tried;
                     }
                     let payload =
-                        Payload::show(content, *episode, *silent, office.count(None), choices);
+                        message::show(content, *episode, *silent, office.count(None), choices);
                     (!silent, payload.bytes())
                 }
                 Wish::Close { episode } => {
-                    let payload = Payload::Close {
+                    let payload = Push::Close {
                         row,
                         episode: *episode,
                         count: office.count(Some((row, *episode))),
@@ -409,7 +410,7 @@ fn told(attempt: Attempt) -> Report {
 
 /// Sends a test message once.
 pub async fn test(office: &Office, address: &Address, choices: &Choices) -> Report {
-    let payload = Payload::Test {
+    let payload = Push::Test {
         lang: &choices.lang,
     };
     let attempt = match office.request(address, true, "test", payload.bytes()) {

@@ -1,5 +1,6 @@
 // The menus of the page, as data: one place, shown by the desk and by the phone.
 
+import Bell from "@lucide/svelte/icons/bell";
 import Bot from "@lucide/svelte/icons/bot";
 import LogOut from "@lucide/svelte/icons/log-out";
 import Pencil from "@lucide/svelte/icons/pencil";
@@ -45,6 +46,7 @@ export function settingsMenu(say: Say): MenuPart[] {
       choices: LANGUAGES.map((value) => ({ value, text: LANGUAGE_NAMES[value] })),
       choose: (value) => (settings.language = LANGUAGES.find((language) => language === value) ?? "en"),
     },
+    { kind: "act", text: say("alerts.title"), icon: Bell, act: () => (page.alertsOpen = true) },
     { kind: "act", text: say("set.signOut"), icon: LogOut, act: () => void page.signOut() },
   ];
 }

@@ -1,5 +1,5 @@
 // The messages between server and page. Owns every shape that crosses the wire; must never be edited
-// by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,frame}.rs.
+// by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,push,frame}.rs.
 
 /** The five words, and `null` for "no agent" (an `Option` around it). */
 export type State = "idle" | "busy" | "needs-input" | "review" | "unknown";
@@ -232,6 +232,44 @@ export type Explanation = {
   evidence: Array<Testimony>,
   /** The last badges, oldest first; the last one is the present one. */
   transitions: Array<Transition>, };
+
+/** What a notification is about. */
+export type About = "permission" | "question" | "plan" | "form" | "dialog" | "startup" | "finished" | "failed";
+
+/** One push message. */
+export type Push = { "type": "show",
+  /** Names the notification, and what a tap opens. */
+  row: string,
+  /** Which stay; a repeat of it makes no sound again. */
+  episode: number,
+  /** What for; absent where only the count may be seen. */
+  about?: About,
+  /** The session. */
+  title?: string,
+  /** The tool that wants to run. */
+  tool?: string,
+  /** Command, question, last words or reason. */
+  text?: string,
+  /** Background shells that go on. */
+  shells?: number,
+  /** Since when, unix ms. */
+  since_ms: number,
+  /** Without sound. */
+  silent: boolean,
+  /** How many sessions need the person now. */
+  count: number,
+  /** The language of the words. */
+  lang: string, } | { "type": "close",
+  /** Which. */
+  row: string,
+  /** Of which stay. */
+  episode: number,
+  /** How many sessions need the person now. */
+  count: number,
+  /** The language of the words. */
+  lang: string, } | { "type": "test",
+  /** The language of the words. */
+  lang: string, };
 
 /** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */
 export const FrameKind = {

@@ -1,0 +1,98 @@
+// The service worker: shows what is pushed, takes back what is over, and opens the session that was tapped. It keeps
+// nothing, fetches nothing and caches nothing; the browser starts it for each message.
+
+import { merged, type NoticeData, noticeOf, type Opened, without } from "../core/notice.ts";
+import { chooseLanguage, sayer } from "../core/words.ts";
+import type { Push } from "../wire/protocol.ts";
+
+declare const self: ServiceWorkerGlobalScope;
+
+/** The picture beside the words, and the small one in a phone's bar. */
+const ICON = "/icon-192.png";
+
+/** The end of everything that has been pushed so far. */
+let queue: Promise<void> = Promise.resolve();
+
+// A newer worker takes over at once: there is no page whose files it would change.
+self.addEventListener("install", () => void self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+
+self.addEventListener("push", (event) => {
+  let push: Push;
+  try {
+    push = event.data?.json() as Push;
+  } catch {
+    // Signed and encrypted by our server, or it would not be here; this is another version's.
+    return;
+  }
+  // One after the other: each has to see what the one before it has shown.
+  queue = queue.then(() => take(push)).catch(() => undefined);
+  event.waitUntil(queue);
+});
+
+async function take(push: Push): Promise<void> {
+  const say = sayer(chooseLanguage([push.lang]));
+  switch (push.type) {
+    case "test":
+      return self.registration.showNotification("purplemux", { body: say("notice.test"), tag: "test", icon: ICON });
+    case "close":
+      await close(push.row, push.episode, say);
+      return badge(push.count);
+    case "show": {
+      const open = await self.registration.getNotifications();
+      const shown = open.map((notification) => notification.data as NoticeData).filter((data) => Array.isArray(data?.rows));
+      const notice = noticeOf(push, shown, Date.now(), say);
+      const one = merged(notice, shown, say);
+      if (one === null) await show(notice);
+      else {
+        await show(one);
+        const rows = new Set(one.data.rows.map(({ row }) => row));
+        for (const notification of open) if (rows.has(notification.tag)) notification.close();
+      }
+      return badge(push.count);
+    }
+  }
+}
+
+function show(notice: ReturnType<typeof noticeOf>): Promise<void> {
+  const { title, body, tag, silent, data } = notice;
+  // `renotify` with the same tag sounds again; it is not in every browser's types.
+  const options = { body, tag, silent, data, icon: ICON, renotify: !silent };
+  return self.registration.showNotification(title, options);
+}
+
+async function close(row: string, episode: number, say: Parameters<typeof without>[3]): Promise<void> {
+  for (const notification of await self.registration.getNotifications()) {
+    const data = notification.data as NoticeData | null;
+    if (!data?.rows?.some((known) => known.row === row && known.episode === episode)) continue;
+    const left = without(data, row, episode, say);
+    if (left === null) notification.close();
+    else await show({ ...left, silent: true });
+  }
+}
+
+/** The number on the app's icon, where there is one. */
+async function badge(count: number): Promise<void> {
+  const { navigator } = self;
+  if (!("setAppBadge" in navigator)) return;
+  if (count > 0) await navigator.setAppBadge(count);
+  else await navigator.clearAppBadge();
+}
+
+self.addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  const rows = (event.notification.data as NoticeData | null)?.rows ?? [];
+  event.waitUntil(open(rows.length === 1 ? (rows[0]?.row ?? null) : null));
+});
+
+/** A page that is open shows it; otherwise one is opened there. Nothing is started or resumed. */
+async function open(row: string | null): Promise<void> {
+  const pages = await self.clients.matchAll({ type: "window" });
+  const page = pages.find((client) => client.focused) ?? pages[0];
+  if (page === undefined) {
+    await self.clients.openWindow(row === null ? "/" : `/#/t/${encodeURIComponent(row)}`);
+    return;
+  }
+  page.postMessage({ type: "open", row } satisfies Opened);
+  await page.focus();
+}
