@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::effect::Effect;
 use crate::event::{Event, PaneFacts, Persisted, TabFacts, WorkspaceFacts};
-use crate::ids::{AgentKey, EpisodeId, HookId, HostId, PaneKey};
+use crate::ids::{AgentKey, EpisodeId, HookId, HostId, PaneKey, TabId};
 use crate::net;
 use crate::status::{Agent, Ctx};
 use crate::time::{Stamp, Time};
@@ -38,6 +38,8 @@ pub struct Fleet {
     panes: BTreeMap<PaneKey, PaneFacts>,
     workspaces: Vec<WorkspaceFacts>,
     restored: BTreeMap<AgentKey, Persisted>,
+    /// Where agents were when the server stopped; holds until panes are listed.
+    kept_tabs: BTreeMap<AgentKey, TabId>,
     waiting: VecDeque<(Time, Event)>,
     heard: VecDeque<HookId>,
     heard_set: HashSet<HookId>,
@@ -68,6 +70,7 @@ impl Fleet {
             panes: BTreeMap::new(),
             workspaces: Vec::new(),
             restored: BTreeMap::new(),
+            kept_tabs: BTreeMap::new(),
             waiting: VecDeque::new(),
             heard: VecDeque::new(),
             heard_set: HashSet::new(),
@@ -182,6 +185,7 @@ impl Fleet {
                 a.on_dismissed(ctx, now, episode);
             }),
             Event::PanesListed { panes } => {
+                self.kept_tabs.clear();
                 self.panes = panes.into_iter().map(|p| (p.pane.clone(), p)).collect();
                 self.ended_panes.retain(|p| self.panes.contains_key(p));
                 self.retry(now);
@@ -196,6 +200,9 @@ impl Fleet {
                     .next_episode
                     .max(persisted.episode.map_or(0, |e| e.0));
                 if !self.agents.contains_key(&agent) && !self.dead.contains(&agent) {
+                    if let Some(tab) = &persisted.tab {
+                        self.kept_tabs.insert(agent.clone(), tab.clone());
+                    }
                     self.restored.insert(agent, persisted);
                 }
             }
@@ -660,7 +667,15 @@ impl Fleet {
                 let first = first_of(in_session.get(session).into_iter().flatten().copied());
                 shown.extend(first.map(|agent| &agent.key));
                 places.insert(session, (workspace, tab));
-                items.push(self.tab_item(workspace, tab, panes.get(session).copied(), first));
+                let pane = panes.get(session).copied();
+                items.push(match (first, self.kept_in(&tab.id)) {
+                    (None, Some(kept)) => {
+                        self.tab_item(workspace, tab, pane, Some(self.kept_item(kept)))
+                    }
+                    (first, _) => {
+                        self.tab_item(workspace, tab, pane, first.map(|a| self.agent_item(a)))
+                    }
+                });
             }
         }
         let mut others: Vec<&Agent> = self
@@ -710,10 +725,62 @@ impl Fleet {
             && self.pane_of(&agent.key).is_none()
     }
 
-    /// The tmux session its pane is in now; a tab's id if it is one of ours.
+    /// The tmux session its pane is in now; a tab's id if it is one of ours. Before the first listing after a
+    /// restart it is where it was.
     fn session_of(&self, agent: &Agent) -> Option<&str> {
+        if let Some(tab) = self.kept_tabs.get(&agent.key) {
+            return Some(tab.as_str());
+        }
         let pane = self.panes.get(agent.process.pane.as_ref()?)?;
         Some(&*pane.session)
+    }
+
+    /// The agent that was in a tab when the server stopped, and has not been looked for yet.
+    fn kept_in(&self, tab: &TabId) -> Option<(&AgentKey, &Persisted)> {
+        self.restored
+            .iter()
+            .find(|(_, kept)| kept.tab.as_ref() == Some(tab))
+    }
+
+    /// Its row until then: as it was, but whoever was busy may have ended meanwhile.
+    fn kept_item(&self, (agent, kept): (&AgentKey, &Persisted)) -> Item {
+        let badge = match &kept.badge {
+            Badge::Busy(_) | Badge::Unknown => Badge::Unknown,
+            Badge::Idle | Badge::NeedsInput(_) | Badge::Review(_) => kept.badge.clone(),
+        };
+        Item {
+            agent: Some(agent.clone()),
+            since: kept.since,
+            presence: Presence::Running,
+            attention: matches!(badge, Badge::NeedsInput(_) | Badge::Review(_)),
+            episode: kept.episode,
+            badge: Some(badge),
+            ..self.bare_item()
+        }
+    }
+
+    fn bare_item(&self) -> Item {
+        Item {
+            id: Arc::from(""),
+            host: self.host.clone(),
+            tab: None,
+            workspace: None,
+            agent: None,
+            pane: None,
+            conversation: None,
+            cwd: None,
+            badge: None,
+            since: Stamp::default(),
+            presence: Presence::None,
+            title: Arc::from(""),
+            last_message: None,
+            label: None,
+            context_tokens: None,
+            model: None,
+            hooks: false,
+            attention: false,
+            episode: None,
+        }
     }
 
     fn tab_item(
@@ -721,35 +788,16 @@ impl Fleet {
         workspace: &WorkspaceFacts,
         tab: &TabFacts,
         pane: Option<&PaneFacts>,
-        agent: Option<&Agent>,
+        agent: Option<Item>,
     ) -> Item {
-        let mut item = match agent {
-            Some(agent) => self.agent_item(agent),
-            None => Item {
-                id: Arc::from(tab.id.as_str()),
-                host: self.host.clone(),
-                tab: None,
-                workspace: None,
-                agent: None,
-                pane: None,
-                conversation: None,
-                cwd: None,
-                badge: None,
-                since: Stamp::default(),
-                presence: match pane {
-                    Some(pane) if self.ended_panes.contains(&pane.pane) => Presence::Gone,
-                    Some(_) | None => Presence::None,
-                },
-                title: Arc::from(""),
-                last_message: None,
-                label: None,
-                context_tokens: None,
-                model: None,
-                hooks: false,
-                attention: false,
-                episode: None,
+        let empty = agent.is_none();
+        let mut item = agent.unwrap_or_else(|| Item {
+            presence: match pane {
+                Some(pane) if self.ended_panes.contains(&pane.pane) => Presence::Gone,
+                Some(_) | None => Presence::None,
             },
-        };
+            ..self.bare_item()
+        });
         item.id = Arc::from(tab.id.as_str());
         item.tab = Some(tab.id.clone());
         item.workspace = Some(workspace.id.clone());
@@ -760,7 +808,7 @@ impl Fleet {
             .or_else(|| Some(tab.cwd.clone()));
         if let Some(name) = &tab.name {
             item.title = name.clone();
-        } else if agent.is_none() || item.title.is_empty() {
+        } else if empty || item.title.is_empty() {
             item.title = match (pane, &item.cwd) {
                 (Some(pane), cwd) => titled(&pane.command, cwd.as_deref().unwrap_or(&pane.path)),
                 (None, Some(cwd)) => titled("shell", cwd),

@@ -1,10 +1,10 @@
 //! Who is who: tabs, panes, nested agents, rows and their titles.
 
-use purplemux_core::event::{PaneFacts, TabFacts, WorkspaceFacts};
-use purplemux_core::view::Presence;
-use purplemux_core::{Badge, Event, TabId, WorkspaceId};
+use purplemux_core::event::{PaneFacts, Persisted, TabFacts, WorkspaceFacts};
+use purplemux_core::view::{Doing, Outcome, Presence};
+use purplemux_core::{Badge, EpisodeId, Event, TabId, WorkspaceId};
 
-use crate::dsl::{World, check, key, pane, words};
+use crate::dsl::{World, at, check, key, pane, words};
 
 fn pane_facts(number: u32, session: &str) -> PaneFacts {
     PaneFacts {
@@ -332,4 +332,83 @@ fn roll_up_shows_the_most_urgent() {
     // Suspended counts as idle.
     play(&mut world, "4000 suspended");
     assert!(matches!(badge(&world), Some(Badge::Review(_))));
+}
+
+#[test]
+fn h01_a_tab_shows_what_was_kept_until_its_agent_is_looked_for() {
+    let kept = |badge: Badge, tab: &str, episode| Persisted {
+        badge,
+        since: at(500),
+        episode,
+        tab: Some(TabId::from(tab)),
+    };
+    let finished = Outcome {
+        error: None,
+        shells: 0,
+        wakes_at_ms: None,
+    };
+    let mut world = World::new();
+    world.now = 9000;
+    for (agent, persisted) in [
+        ('A', kept(Badge::Busy(Doing::default()), "t1", None)),
+        (
+            'B',
+            kept(Badge::Review(finished.clone()), "t2", Some(EpisodeId(7))),
+        ),
+    ] {
+        world.step(Event::Restored {
+            agent: key(agent),
+            persisted,
+        });
+    }
+    world.step(Event::LayoutChanged {
+        workspaces: vec![WorkspaceFacts {
+            id: WorkspaceId::from("w"),
+            name: "work".into(),
+            dir: "/home/dev".into(),
+            tabs: vec![tab("t1", None), tab("t2", Some("deploy"))],
+        }],
+    });
+    let shown = |world: &World| -> Vec<(String, Option<Badge>, bool)> {
+        let items = world.fleet.items().into_iter();
+        items
+            .map(|item| (item.id.to_string(), item.badge, item.attention))
+            .collect()
+    };
+    let before = shown(&world);
+    assert_eq!(
+        before,
+        [
+            ("t1".to_owned(), Some(Badge::Unknown), false),
+            ("t2".to_owned(), Some(Badge::Review(finished)), true),
+        ]
+    );
+    assert_eq!(world.fleet.items()[1].since, at(500), "its old age");
+    // Found before tmux has listed its panes: still where they were.
+    play(
+        &mut world,
+        "9010 found pane=1 cwd=/p\n9020 B: found pane=2 cwd=/p",
+    );
+    assert_eq!(shown(&world), before);
+    world.step(Event::PanesListed {
+        panes: vec![pane_facts(1, "t1"), pane_facts(2, "t2")],
+    });
+    assert_eq!(shown(&world), before);
+    // One that is not found is gone with the recovery at the latest.
+    let mut world = World::new();
+    world.step(Event::Restored {
+        agent: key('A'),
+        persisted: kept(Badge::Idle, "t1", None),
+    });
+    world.step(Event::LayoutChanged {
+        workspaces: vec![WorkspaceFacts {
+            id: WorkspaceId::from("w"),
+            name: "work".into(),
+            dir: "/home/dev".into(),
+            tabs: vec![tab("t1", None)],
+        }],
+    });
+    assert_eq!(shown(&world)[0].1, Some(Badge::Idle));
+    world.step(Event::RecoveryEnded);
+    assert_eq!(shown(&world)[0].1, None);
 }
