@@ -55,6 +55,9 @@ pub enum Event {
         ok: bool,
     },
 
+    /// The agent has been at work for a while, and its transcript still does not exist.
+    TranscriptMissing { agent: AgentKey },
+
     // The person.
     /// The end of the answer was really seen (2 s, visible, focused).
     Seen { agent: AgentKey, episode: EpisodeId },

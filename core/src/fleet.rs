@@ -178,6 +178,11 @@ impl Fleet {
                     self.settle(now, &agent);
                 }
             }
+            Event::TranscriptMissing { agent } => {
+                if let Some(known) = self.agents.get_mut(&agent) {
+                    known.transcript_missing = true;
+                }
+            }
             Event::Seen { agent, episode } => self.person(now, &agent, episode, |a, ctx| {
                 a.on_seen(ctx, now, episode);
             }),
@@ -339,6 +344,7 @@ impl Fleet {
                 | Event::ProcessMissed { .. }
                 | Event::FileUnreadable { .. }
                 | Event::TranscriptRead { .. }
+                | Event::TranscriptMissing { .. }
                 | Event::Seen { .. }
                 | Event::Dismissed { .. }
                 | Event::PanesListed { .. }
@@ -364,6 +370,7 @@ impl Fleet {
                 | Event::FileUnreadable { .. }
                 | Event::TranscriptGrew { .. }
                 | Event::TranscriptRead { .. }
+                | Event::TranscriptMissing { .. }
                 | Event::Seen { .. }
                 | Event::Dismissed { .. }
                 | Event::PanesListed { .. }

@@ -472,6 +472,8 @@ pub(crate) struct Agent {
     transcript: Option<Arc<str>>,
     /// When its lines were last given.
     read_up_to: Option<Time>,
+    /// It did not exist when it was last looked for.
+    pub transcript_missing: bool,
     pub hooks_heard: bool,
     first_start: Option<Time>,
     pub cwd: Option<(Time, Arc<str>)>,
@@ -551,6 +553,7 @@ impl Agent {
             conversation_at: Stamp::default(),
             transcript: None,
             read_up_to: None,
+            transcript_missing: false,
             hooks_heard: false,
             first_start: None,
             cwd: None,
@@ -775,6 +778,23 @@ impl Agent {
         if self.headless() {
             return Some("headless".into());
         }
+        self.state_label()
+            .or_else(|| self.unwritten().then(|| "no transcript".into()))
+    }
+
+    /// At rest after a turn of which Claude has written nothing: it keeps no transcript. A turn that was taken
+    /// back before its first token leaves none either, but has no Stop.
+    fn unwritten(&self) -> bool {
+        let since = self.conversation_at.boot;
+        self.transcript_missing
+            && matches!(self.shown, Some(Badge::Idle | Badge::Review(_)))
+            && self
+                .turns
+                .deciding()
+                .any(|t| t.what.stop().is_some() && t.at.boot >= since)
+    }
+
+    fn state_label(&self) -> Option<Arc<str>> {
         match (&self.shown, &self.phase) {
             (Some(Badge::Idle), Phase::Resting(rest)) => {
                 let label = match &rest.badge {

@@ -1175,6 +1175,7 @@ fn told(event: &Event) -> String {
         | Event::FileRemoved { .. }
         | Event::FileUnreadable { .. }
         | Event::TranscriptRead { .. }
+        | Event::TranscriptMissing { .. }
         | Event::Seen { .. }
         | Event::Dismissed { .. }
         | Event::PanesListed { .. }

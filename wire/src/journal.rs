@@ -142,6 +142,7 @@ pub fn agent_of(event: &Event) -> Option<&AgentKey> {
         | Event::FileUnreadable { agent, .. }
         | Event::TranscriptGrew { agent, .. }
         | Event::TranscriptRead { agent, .. }
+        | Event::TranscriptMissing { agent }
         | Event::Seen { agent, .. }
         | Event::Dismissed { agent, .. }
         | Event::Restored { agent, .. } => Some(agent),
@@ -224,6 +225,7 @@ fn bare_event(event: Event) -> Event {
         | Event::FileRemoved { .. }
         | Event::FileUnreadable { .. }
         | Event::TranscriptRead { .. }
+        | Event::TranscriptMissing { .. }
         | Event::Seen { .. }
         | Event::Dismissed { .. }
         | Event::LayoutChanged { .. }
@@ -619,6 +621,10 @@ enum EventDef {
         agent: AgentKey,
         request: u64,
         ok: bool,
+    },
+    TranscriptMissing {
+        #[serde(with = "one")]
+        agent: AgentKey,
     },
     Seen {
         #[serde(with = "one")]
@@ -1375,6 +1381,7 @@ mod tests {
                 .prop_map(|(agent, facts)| Event::TranscriptGrew { agent, facts }),
             (agent(), any::<u64>(), any::<bool>())
                 .prop_map(|(agent, request, ok)| Event::TranscriptRead { agent, request, ok }),
+            agent().prop_map(|agent| Event::TranscriptMissing { agent }),
             (agent(), episode.clone()).prop_map(|(agent, episode)| Event::Seen { agent, episode }),
             (agent(), episode).prop_map(|(agent, episode)| Event::Dismissed { agent, episode }),
             prop::collection::vec(panes, 0..3).prop_map(|panes| Event::PanesListed { panes }),

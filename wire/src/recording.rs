@@ -177,6 +177,7 @@ impl Author<'_> {
             Event::Restored { .. } => self.mark(at, "the badge came back after a restart"),
             Event::ProcessQuiet { .. }
             | Event::TranscriptRead { .. }
+            | Event::TranscriptMissing { .. }
             | Event::PanesListed { .. }
             | Event::LayoutChanged { .. }
             | Event::RecoveryEnded

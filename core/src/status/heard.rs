@@ -153,6 +153,7 @@ impl Agent {
         self.conversation = Some(conversation.clone());
         self.conversation_at = at;
         self.transcript = path.clone();
+        self.transcript_missing = false;
         if !first {
             self.turns.forget_transcript();
             self.read_up_to = None;
@@ -554,6 +555,7 @@ impl Agent {
     }
 
     pub(crate) fn on_transcript(&mut self, ctx: &mut Ctx, now: Stamp, facts: Vec<TranscriptFact>) {
+        let given = !facts.is_empty();
         for fact in facts {
             if fact.sidechain {
                 continue;
@@ -619,6 +621,7 @@ impl Agent {
             }
         }
         self.read_up_to = Some(now.boot);
+        self.transcript_missing &= !given;
     }
 
     /// Tokens in the context, and the model that counted them.

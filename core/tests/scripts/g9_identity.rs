@@ -412,3 +412,31 @@ fn h01_a_tab_shows_what_was_kept_until_its_agent_is_looked_for() {
     world.step(Event::RecoveryEnded);
     assert_eq!(shown(&world)[0].1, None);
 }
+
+#[test]
+fn n09_a_session_without_a_transcript_says_so() {
+    let mut world = World::new();
+    world.step(Event::RecoveryEnded);
+    let label = |world: &World| world.item('A').label.map(|label| label.to_string());
+    play(
+        &mut world,
+        "100 found\n200 file idle\n1000 hook prompt\n1050 file busy",
+    );
+    world.step(Event::TranscriptMissing { agent: key('A') });
+    // Taken back before its first token: such a turn leaves no line anywhere.
+    play(&mut world, "2000 file idle\n4000 end");
+    assert_eq!(label(&world), None);
+    play(
+        &mut world,
+        "5000 hook prompt\n5050 file busy\n6000 hook stop\n6050 file idle\n6100 end",
+    );
+    assert_eq!(label(&world).as_deref(), Some("no transcript"));
+    play(&mut world, "7000 hook prompt\n7050 file busy\n7100 end");
+    assert_eq!(label(&world), None, "not while it works");
+    // It was only late.
+    play(
+        &mut world,
+        "7200 tx prompt\n8000 hook stop\n8050 file idle\n9000 end",
+    );
+    assert_eq!(label(&world), None);
+}

@@ -211,6 +211,7 @@ impl Journal {
             | Event::FileUnreadable { .. }
             | Event::TranscriptGrew { .. }
             | Event::TranscriptRead { .. }
+            | Event::TranscriptMissing { .. }
             | Event::Seen { .. }
             | Event::Dismissed { .. }
             | Event::PanesListed { .. }
