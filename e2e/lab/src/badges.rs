@@ -56,9 +56,14 @@ impl Line {
 
 /// Follows the lines until dropped.
 pub struct Badges {
-    child: Child,
     shared: Arc<Shared>,
-    thread: Option<thread::JoinHandle<()>>,
+    follower: Mutex<Option<Follower>>,
+}
+
+/// The process that prints the lines, and the thread that reads them.
+struct Follower {
+    child: Child,
+    thread: thread::JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -76,39 +81,23 @@ struct State {
 impl Badges {
     /// Starts `command`, which prints one JSON item per line.
     pub fn follow(command: &mut Command) -> anyhow::Result<Self> {
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("start status --watch")?;
-        let stdout = child.stdout.take().expect("it is piped");
-        let shared = Arc::new(Shared::default());
-        let state = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("badges".into())
-            .spawn(move || {
-                for line in BufReader::new(stdout).lines() {
-                    let at_ns = wall_ns();
-                    let parsed = line.context("read a line").and_then(|line| {
-                        serde_json::from_str(&line).with_context(|| format!("not an item: {line}"))
-                    });
-                    match parsed {
-                        Ok(item) => state.lock().lines.push(Line { at_ns, item }),
-                        Err(why) => state.lock().ended = Some(format!("{why:#}")),
-                    }
-                    state.grown.notify_all();
-                }
-                state
-                    .lock()
-                    .ended
-                    .get_or_insert_with(|| "status --watch has ended".to_owned());
-                state.grown.notify_all();
-            })?;
-        Ok(Self {
-            child,
-            shared,
-            thread: Some(thread),
-        })
+        let badges = Self {
+            shared: Arc::default(),
+            follower: Mutex::default(),
+        };
+        badges.go_on(command)?;
+        Ok(badges)
+    }
+
+    /// Goes on with the lines of this `command`, after those of the one before: its server was started anew.
+    pub fn go_on(&self, command: &mut Command) -> anyhow::Result<()> {
+        let mut follower = self.follower.lock().expect("no holder panics");
+        if let Some(before) = follower.take() {
+            before.end();
+        }
+        self.shared.lock().ended = None;
+        *follower = Some(Follower::start(command, Arc::clone(&self.shared))?);
+        Ok(())
     }
 
     /// The lines of a tab, without the first `from` of them.
@@ -147,13 +136,50 @@ impl Badges {
     }
 }
 
-impl Drop for Badges {
-    fn drop(&mut self) {
+impl Follower {
+    fn start(command: &mut Command, state: Arc<Shared>) -> anyhow::Result<Self> {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("start status --watch")?;
+        let stdout = child.stdout.take().expect("it is piped");
+        let thread = thread::Builder::new()
+            .name("badges".into())
+            .spawn(move || {
+                for line in BufReader::new(stdout).lines() {
+                    let at_ns = wall_ns();
+                    let parsed = line.context("read a line").and_then(|line| {
+                        serde_json::from_str(&line).with_context(|| format!("not an item: {line}"))
+                    });
+                    match parsed {
+                        Ok(item) => state.lock().lines.push(Line { at_ns, item }),
+                        Err(why) => state.lock().ended = Some(format!("{why:#}")),
+                    }
+                    state.grown.notify_all();
+                }
+                state
+                    .lock()
+                    .ended
+                    .get_or_insert_with(|| "status --watch has ended".to_owned());
+                state.grown.notify_all();
+            })?;
+        Ok(Self { child, thread })
+    }
+
+    fn end(mut self) {
         // Both fail only when it has ended by itself, which is what is wanted.
         drop(self.child.kill());
         drop(self.child.wait());
-        if let Some(thread) = self.thread.take() {
-            drop(thread.join());
+        drop(self.thread.join());
+    }
+}
+
+impl Drop for Badges {
+    fn drop(&mut self) {
+        let follower = self.follower.get_mut().expect("no holder panics");
+        if let Some(follower) = follower.take() {
+            follower.end();
         }
     }
 }

@@ -81,32 +81,22 @@ impl Home {
             fs::write(project.join("notes.txt"), "lab notes\n")?;
             projects.insert(project.display().to_string(), trusted());
         }
-        let state = json!({
-            "hasCompletedOnboarding": true,
-            "lastOnboardingVersion": CLAUDE_VERSION,
-            "theme": "dark",
-            "numStartups": 50,
-            "autoUpdates": false,
-            // Claude offers, once, to make its auto mode the default when another one is set.
-            "hasSeenAutoDefaultNudge": true,
-            "hasSeenAutoDefaultNotice": true,
-            "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
-            "projects": projects,
-        });
-        write_json(&dir.join(".claude.json"), &state)?;
-        // The tabs of purplemux have a clean environment: what Claude needs to know comes from its own settings.
-        let settings = json!({
-            "env": {
-                "ANTHROPIC_BASE_URL": api_url,
-                "ANTHROPIC_API_KEY": KEY,
-                "DISABLE_TELEMETRY": "1",
-                "DISABLE_ERROR_REPORTING": "1",
-                "DISABLE_AUTOUPDATER": "1",
-                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            },
-            "permissions": {"defaultMode": "manual"},
-        });
-        write_json(&dir.join(".claude/settings.json"), &settings)
+        write_json(&dir.join(".claude.json"), &state(projects))?;
+        write_json(&dir.join(".claude/settings.json"), &settings(api_url))
+    }
+
+    /// Makes another directory of Claude's in the home, for a `CLAUDE_CONFIG_DIR`, as seeded as the first.
+    pub fn config_dir(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let dir = self.dir().join(name);
+        fs::create_dir(&dir).with_context(|| format!("make {}", dir.display()))?;
+        // There the state lies inside of the directory, and not beside it.
+        for (from, to) in [
+            (".claude.json", ".claude.json"),
+            (".claude/settings.json", "settings.json"),
+        ] {
+            fs::copy(self.dir().join(from), dir.join(to))?;
+        }
+        Ok(dir)
     }
 
     /// Every process that lives in this home, or in a directory of it that a test made another home: it stands
@@ -185,6 +175,37 @@ impl Drop for Home {
             }
         }
     }
+}
+
+/// What Claude remembers of a person who has used it before.
+fn state(projects: serde_json::Map<String, Value>) -> Value {
+    json!({
+        "hasCompletedOnboarding": true,
+        "lastOnboardingVersion": CLAUDE_VERSION,
+        "theme": "dark",
+        "numStartups": 50,
+        "autoUpdates": false,
+        // Claude offers, once, to make its auto mode the default when another one is set.
+        "hasSeenAutoDefaultNudge": true,
+        "hasSeenAutoDefaultNotice": true,
+        "customApiKeyResponses": {"approved": [&KEY[KEY.len() - 20..]], "rejected": []},
+        "projects": projects,
+    })
+}
+
+/// The tabs of purplemux have a clean environment: what Claude needs to know comes from its own settings.
+fn settings(api_url: &str) -> Value {
+    json!({
+        "env": {
+            "ANTHROPIC_BASE_URL": api_url,
+            "ANTHROPIC_API_KEY": KEY,
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        },
+        "permissions": {"defaultMode": "manual"},
+    })
 }
 
 fn trusted() -> Value {

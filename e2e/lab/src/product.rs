@@ -78,11 +78,19 @@ pub struct Lab {
 impl Lab {
     /// Starts everything for the test of this name, and returns when the server answers.
     pub fn start(test: &str) -> anyhow::Result<Self> {
+        let mut lab = Self::without_server(test)?;
+        lab.serve()?;
+        lab.follow()?;
+        Ok(lab)
+    }
+
+    /// Everything but the server, which somebody else starts.
+    pub fn without_server(test: &str) -> anyhow::Result<Self> {
         let binary = product_binary()?;
         let fake = Fake::start(None)?;
         let home = Home::new(&fake.url())?;
         let sessions = Sessions::watch(&home.sessions())?;
-        let mut lab = Self {
+        Ok(Self {
             badges: None,
             server: Mutex::default(),
             sessions,
@@ -91,13 +99,36 @@ impl Lab {
             tabs: Cell::new(0),
             home,
             binary,
-        };
-        lab.serve()?;
-        lab.badges = Some(Badges::follow(
-            lab.command(&["status", "--watch", "--json"])
-                .stderr(Stdio::inherit()),
-        )?);
-        Ok(lab)
+        })
+    }
+
+    /// Begins to read what the server shows.
+    pub fn follow(&mut self) -> anyhow::Result<()> {
+        self.badges = Some(Badges::follow(&mut self.watch())?);
+        Ok(())
+    }
+
+    fn watch(&self) -> Command {
+        let mut watch = self.command(&["status", "--watch", "--json"]);
+        watch.stderr(Stdio::inherit());
+        watch
+    }
+
+    /// Ends the server with a signal, and waits until it is gone; its tabs live on.
+    pub fn end_server(&self, signal: Signal) -> anyhow::Result<()> {
+        let mut server = self.server().take().context("no server runs")?;
+        kill_process(Pid::from_child(&server), signal)?;
+        until(PATIENCE, || server.try_wait().ok().flatten())
+            .context("the server does not end")
+            .map(drop)
+    }
+
+    /// Starts the server again after [`Lab::end_server`]; returns when it was started, unix ns.
+    pub fn serve_again(&self) -> anyhow::Result<i64> {
+        let at_ns = wall_ns();
+        self.serve()?;
+        self.badges().go_on(&mut self.watch())?;
+        Ok(at_ns)
     }
 
     /// Starts the server and waits until it listens.
@@ -160,11 +191,22 @@ impl Lab {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// All rows, as a program asks for them.
+    pub fn rows(&self) -> anyhow::Result<Vec<Value>> {
+        let printed = self.run(&["status", "--json"])?;
+        serde_json::from_str(&printed).with_context(|| format!("not JSON: {printed}"))
+    }
+
     /// Makes a tab in a directory of its own.
     pub fn tab(&self, kind: TabKind) -> anyhow::Result<Tab<'_>> {
         self.tabs.set(self.tabs.get() + 1);
         let dir = self.home.project(self.tabs.get());
         ensure!(dir.is_dir(), "the home has no more projects");
+        self.tab_in(kind, dir)
+    }
+
+    /// Makes a tab in this directory.
+    pub fn tab_in(&self, kind: TabKind, dir: PathBuf) -> anyhow::Result<Tab<'_>> {
         let dir_text = dir.to_str().context("the path is UTF-8")?;
         let printed = self.run(&[
             "tab",
@@ -506,6 +548,22 @@ impl Tab<'_> {
             self.evidence()
         );
         Ok(())
+    }
+
+    /// The lines at which the badge changed after a moment, up to this badge, whatever it was before: the server
+    /// was started anew. The tab is judged from there on.
+    pub fn lines_until(&mut self, from_ns: i64, badge: &str) -> anyhow::Result<Vec<Line>> {
+        let lines = self.lab.badges().lines(&self.id, 0);
+        let from = lines.iter().take_while(|line| line.at_ns < from_ns).count();
+        let found = self.lab.badges().wait(&self.id, from, PATIENCE, |lines| {
+            let place = lines.iter().position(|line| line.badge() == badge)?;
+            Some(lines[..=place].to_vec())
+        })?;
+        let lines = found
+            .with_context(|| format!("never {badge} after the restart; {}", self.evidence()))?;
+        self.seen = from + lines.len();
+        self.shown = Some(badge.to_owned());
+        Ok(changes(&lines, None))
     }
 
     /// The newest item of this tab.

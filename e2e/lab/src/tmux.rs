@@ -17,42 +17,63 @@ const PRESSES: usize = 20;
 /// Each look starts a process and so takes some milliseconds; all of them together outlast a redraw.
 const REDRAW_LOOKS: usize = 20;
 
-/// The only pane of a session on a tmux server of ours.
+/// One pane: the active one of a session, or the one of an id.
 #[derive(Clone, Debug)]
 pub struct Pane {
     socket: PathBuf,
-    session: String,
+    target: String,
 }
 
 impl Pane {
-    /// Names a pane; starts nothing.
+    /// Names the active pane of a session; starts nothing.
     pub fn new(socket: &Path, session: &str) -> Self {
+        Self::at(socket, format!("={session}:"))
+    }
+
+    /// Names a pane by what tmux takes for a target, such as `%3`.
+    pub fn at(socket: &Path, target: impl Into<String>) -> Self {
         Self {
             socket: socket.to_owned(),
-            session: session.to_owned(),
+            target: target.into(),
         }
+    }
+
+    /// This pane by its id, whichever is active later and whatever its session is called then.
+    pub fn by_id(&self) -> anyhow::Result<Self> {
+        let id = self.tmux("display-message", &["-p", "#{pane_id}"])?;
+        Ok(Self::at(&self.socket, id.trim()))
+    }
+
+    /// What tmux takes for a target.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The server's socket.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Runs a command that takes this pane for its `-t`, and returns what it printed.
+    pub fn tmux(&self, command: &str, arguments: &[&str]) -> anyhow::Result<String> {
+        let mut all = vec![command, "-t", &self.target];
+        all.extend(arguments);
+        run(&self.socket, &all)
     }
 
     /// Presses keys by their tmux names (`Enter`, `Escape`, `C-c`).
     pub fn keys(&self, keys: &[&str]) -> anyhow::Result<()> {
-        let target = self.target();
-        let mut args = vec!["send-keys", "-t", &target];
-        args.extend(keys);
-        run(&self.socket, &args).map(drop)
+        self.tmux("send-keys", keys).map(drop)
     }
 
     /// Types text, without Enter.
     pub fn text(&self, text: &str) -> anyhow::Result<()> {
-        run(
-            &self.socket,
-            &["send-keys", "-t", &self.target(), "-l", "--", text],
-        )
-        .map(drop)
+        self.tmux("send-keys", &["-l", "--", text]).map(drop)
     }
 
     /// What is on the screen.
     pub fn screen(&self) -> anyhow::Result<String> {
-        run(&self.socket, &["capture-pane", "-p", "-t", &self.target()])
+        self.tmux("capture-pane", &["-p"])
     }
 
     /// Waits until the screen fits.
@@ -70,7 +91,7 @@ impl Pane {
         found.with_context(|| {
             format!(
                 "the screen of {} never showed {what}; it shows\n{last}",
-                self.session
+                self.target
             )
         })
     }
@@ -111,16 +132,8 @@ impl Pane {
 
     /// The process of the pane: a shell, or Claude itself.
     pub fn pid(&self) -> anyhow::Result<i32> {
-        Ok(run(
-            &self.socket,
-            &["display-message", "-p", "-t", &self.target(), "#{pane_pid}"],
-        )?
-        .trim()
-        .parse()?)
-    }
-
-    fn target(&self) -> String {
-        format!("={}:", self.session)
+        let pid = self.tmux("display-message", &["-p", "#{pane_pid}"])?;
+        Ok(pid.trim().parse()?)
     }
 }
 

@@ -2,6 +2,7 @@
 //! server makes of it.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -58,7 +59,7 @@ impl Standin {
         let mut file = json!({
             "pid": self.pid(),
             "procStart": self.start.to_string(),
-            "sessionId": format!("00000000-0000-4000-8000-{:012}", self.pid()),
+            "sessionId": self.conversation(),
             "cwd": "/tmp",
             "version": "2.1.332",
             "kind": "interactive",
@@ -78,6 +79,87 @@ impl Standin {
         fs::write(self.file(), self.status(status)).unwrap();
     }
 
+    /// Its transcript, in the directory of Claude's that its status file lies in.
+    pub fn transcript(&self) -> PathBuf {
+        let projects = self.sessions.parent().unwrap().join("projects/-tmp");
+        projects.join(format!("{}.jsonl", self.conversation()))
+    }
+
+    pub fn conversation(&self) -> String {
+        format!("00000000-0000-4000-8000-{:012}", self.pid())
+    }
+
+    /// Adds a line to its transcript, written now.
+    pub fn writes_down(&self, line: &Value) {
+        let path = self.transcript();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut line = line.clone();
+        line["isSidechain"] = json!(false);
+        line["sessionId"] = json!(self.conversation());
+        line["timestamp"] = json!(jiff::Timestamp::now().to_string());
+        let mut file = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(path)
+            .unwrap();
+        writeln!(file, "{line}").unwrap();
+    }
+
+    /// The person's prompt, as Claude writes it down.
+    pub fn writes_prompt(&self, text: &str) {
+        self.writes_down(&json!({
+            "type": "user",
+            "message": { "role": "user", "content": text },
+            "origin": { "kind": "human" },
+            "promptSource": "typed",
+        }));
+    }
+
+    /// The end of a turn with an answer.
+    pub fn writes_answer(&self, text: &str) {
+        self.writes_down(&json!({
+            "type": "assistant",
+            "message": {
+                "id": "msg_1",
+                "role": "assistant",
+                "content": [{ "type": "text", "text": text }],
+                "stop_reason": "end_turn",
+            },
+        }));
+        self.writes_down(&json!({ "type": "system", "subtype": "turn_duration", "durationMs": 1 }));
+    }
+
+    /// The marker of an interrupt.
+    pub fn writes_interrupt(&self) {
+        self.writes_down(&json!({
+            "type": "user",
+            "message": {
+                "role": "user",
+                "content": [{ "type": "text", "text": "[Request interrupted by user for tool use]" }],
+            },
+        }));
+    }
+
+    /// A tool call and its result.
+    pub fn writes_tool(&self) {
+        self.writes_down(&json!({
+            "type": "assistant",
+            "message": {
+                "id": "msg_1",
+                "role": "assistant",
+                "content": [{ "type": "tool_use", "id": "toolu_1", "name": "Bash", "input": { "command": "true" } }],
+                "stop_reason": "tool_use",
+            },
+        }));
+        self.writes_down(&json!({
+            "type": "user",
+            "message": {
+                "role": "user",
+                "content": [{ "type": "tool_result", "tool_use_id": "toolu_1", "content": "", "is_error": false }],
+            },
+        }));
+    }
+
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill")
             .args([name, &self.pid().to_string()])
@@ -91,7 +173,7 @@ impl Standin {
         let id = format!("{event}-{}", now_ms());
         let mut body = body.clone();
         body["hook_event_name"] = json!(event);
-        body["session_id"] = json!(format!("00000000-0000-4000-8000-{:012}", self.pid()));
+        body["session_id"] = json!(self.conversation());
         server.local(
             "POST",
             "/api/status/hook",
