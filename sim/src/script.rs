@@ -188,13 +188,16 @@ pub struct History {
 }
 
 impl History {
-    /// Rust that builds it again, for a test.
+    /// Rust that builds it again, for a test that uses all of this module.
     #[must_use]
     pub fn as_rust(&self) -> String {
         let mut out = format!("History {{ panes: {}, steps: vec![\n", self.panes);
         for step in &self.steps {
-            // Only vectors print brackets, so this turns the debug form into an expression.
-            let text = format!("{step:?}").replace('[', "vec![");
+            let mut text = format!("{step:?}");
+            // The debug form lacks the names of enums, and a macro for its lists; only lists print brackets.
+            for (bare, whole) in QUALIFIED {
+                text = text.replace(bare, whole);
+            }
             let written = writeln!(out, "    {text},");
             written.expect("a String takes every write");
         }
@@ -202,3 +205,22 @@ impl History {
         out
     }
 }
+
+/// What the debug form says, and what Rust wants.
+const QUALIFIED: [(&str, &str); 15] = [
+    ("[", "vec!["),
+    ("act: ", "act: Act::"),
+    ("how: ", "how: Start::"),
+    ("end: ", "end: End::"),
+    ("dialog: Some(", "dialog: Some(Dialog::"),
+    ("Think {", "Piece::Think {"),
+    ("Tool(Tool", "Piece::Tool(Tool"),
+    ("Agent {", "Piece::Agent {"),
+    ("Teammate {", "Piece::Teammate {"),
+    ("Inner {", "Piece::Inner {"),
+    ("Nested(", "Piece::Nested("),
+    ("Shell {", "Piece::Shell {"),
+    ("Compaction {", "Piece::Compaction {"),
+    ("Wakeup {", "Piece::Wakeup {"),
+    ("Piece::Piece::", "Piece::"),
+];

@@ -191,9 +191,9 @@ pub fn told(seed: u64, case: &Case) -> String {
         line(format!("FAULT {fault}"));
     }
     line(log);
-    line("as a test:".to_owned());
+    line("as a test (sim/tests/scripts.rs):".to_owned());
     line(format!(
-        "let history = {};\nlet case = Case {{ history, seed: {}, knobs: \"{}\".parse().expect(\"knobs\") }};\nassert_eq!(verdict(&case), Vec::<String>::new());",
+        "is_right({}, {}, \"{}\");",
         case.history.as_rust(),
         case.seed,
         case.knobs
