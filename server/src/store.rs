@@ -155,7 +155,21 @@ type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 pub struct Store {
     jobs: mpsc::Sender<Job>,
     damage: Arc<Damage>,
+    /// The home that it lies in.
+    dir: Arc<Path>,
 }
+
+/// There is no room for what was to be written. Says so to the person by itself, so nothing need be added.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "The disk that holds {home} is full: free some space there, then try again. Badges go on meanwhile."
+)]
+pub struct Full {
+    home: String,
+}
+
+/// Less than this and SQLite can't even begin to write: a page, its log and their index.
+const FREE_BYTES_MIN: u64 = 64 * 1024;
 
 /// What was found out about the file's state while it is used. Leaf data.
 #[derive(Debug, Default)]
@@ -220,7 +234,12 @@ pub fn open(path: &Path) -> Result<Store> {
             }
         })
         .context("Can't start the database's thread")?;
-    Ok(Store { jobs, damage })
+    let dir = path.parent().unwrap_or(Path::new("."));
+    Ok(Store {
+        jobs,
+        damage,
+        dir: dir.into(),
+    })
 }
 
 /// What the database's thread needs when its file turns out to be damaged.
@@ -380,7 +399,25 @@ impl Store {
             .send(job)
             .await
             .map_err(|_| anyhow!("the database's thread has ended"))?;
-        Ok(wait.await.context("the database's thread has ended")??)
+        let done = wait.await.context("the database's thread has ended")?;
+        done.map_err(|error| {
+            if self.is_full(&error) {
+                let home = self.dir.display().to_string();
+                Full { home }.into()
+            } else {
+                error.into()
+            }
+        })
+    }
+
+    /// Whether it failed for want of room: SQLite calls it an error of the disk where its log can't grow.
+    fn is_full(&self, error: &rusqlite::Error) -> bool {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => true,
+            Some(rusqlite::ErrorCode::SystemIoFailure) => rustix::fs::statvfs(&*self.dir)
+                .is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < FREE_BYTES_MIN),
+            Some(_) | None => false,
+        }
     }
 
     /// What the person has to know about a database that was damaged and set aside.

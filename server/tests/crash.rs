@@ -323,3 +323,110 @@ fn h09_whatever_is_damaged_it_starts_with_its_layout_and_says_so() {
     }
     settled(&server, made["tab"].as_str().unwrap());
 }
+
+/// A server whose home is a small disk of its own, in a namespace of its own.
+fn on_a_small_disk() -> TestServer {
+    let dir = place();
+    let home = dir.path().join("home");
+    fs::create_dir(&home).unwrap();
+    let plain = purplemux(dir.path());
+    let mut command = std::process::Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c"])
+        .arg("mount -t tmpfs -o size=6m,mode=700 none \"$PURPLEMUX_HOME\" && exec \"$0\" serve --port 0")
+        .arg(plain.get_program())
+        .env_clear();
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let (child, port) = start(command);
+    TestServer::adopt(dir, port, child)
+}
+
+/// Runs something where the server lives.
+fn inside(server: &TestServer, program: &str, arguments: &[&str]) -> std::process::Output {
+    let plain = purplemux(server.dir.path());
+    let mut command = std::process::Command::new("nsenter");
+    command
+        .args([
+            "-t",
+            &server.pid().to_string(),
+            "-U",
+            "-m",
+            "--preserve-credentials",
+            program,
+        ])
+        .args(arguments)
+        .env_clear();
+    for (name, value) in plain.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.output().unwrap()
+}
+
+fn run_inside(server: &TestServer, arguments: &[&str]) -> std::process::Output {
+    inside(server, env!("CARGO_BIN_EXE_purplemux"), arguments)
+}
+
+#[test]
+fn a_full_disk_is_named_once_and_badges_go_on_until_there_is_room() {
+    let server = on_a_small_disk();
+    let standin = Standin::new(server.dir.path());
+    standin.write("idle");
+    let seen = |state: &str| {
+        support::eventually(state, || {
+            let said = run_inside(&server, &["status", "--json"]);
+            let items: Vec<Value> = serde_json::from_slice(&said.stdout).unwrap_or_default();
+            items
+                .iter()
+                .any(|item| item["pid"] == standin.pid() && item["state"] == state)
+        });
+    };
+    let notices = || {
+        let said = inside(
+            &server,
+            "curl",
+            &[
+                "-s",
+                "--unix-socket",
+                server.home().join("purplemux.sock").to_str().unwrap(),
+                "http://purplemux/api/items",
+            ],
+        );
+        let said: Value = serde_json::from_slice(&said.stdout).unwrap_or_default();
+        said["notices"].to_string()
+    };
+    seen("idle");
+    let home = server.home().display().to_string();
+    let filler = format!("{home}/filler");
+    let fill = format!("head -c 8M /dev/zero >{filler}");
+    assert!(!inside(&server, "sh", &["-c", &fill]).status.success());
+    for status in ["busy", "waiting", "busy"] {
+        standin.write(status);
+        seen(if status == "busy" {
+            "busy"
+        } else {
+            "needs-input"
+        });
+    }
+    support::eventually("the page says so", || {
+        notices().contains("History is not being saved")
+    });
+    for command in [&["tab", "create"][..], &["login"]] {
+        let refused = run_inside(&server, command);
+        assert_eq!(refused.status.code(), Some(1), "{command:?}");
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(said.matches("full").count(), 1, "{said}");
+        assert_eq!(said.matches(&home).count(), 1, "{said}");
+        assert!(
+            said.contains("free some space there, then try again"),
+            "{said}"
+        );
+    }
+    assert!(inside(&server, "rm", &[&filler]).status.success());
+    support::eventually("it heals", || notices() == "[]");
+    assert!(run_inside(&server, &["login"]).status.success());
+    assert!(run_inside(&server, &["tab", "create"]).status.success());
+    standin.write("waiting");
+    seen("needs-input");
+}

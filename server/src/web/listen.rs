@@ -43,6 +43,9 @@ const RESERVE: u64 = 512;
 /// More connections than this serve nobody, whatever the limit of files.
 const CONNECTIONS_MAX: usize = 4096;
 
+/// What the kernel holds of what a viewer has not taken yet. More would only be older news, and memory.
+const SEND_BYTES: usize = 256 * 1024;
+
 /// After a failed accept: a file that is freed in the meantime lets the next one in.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -180,6 +183,9 @@ pub async fn tcp(
         // Keys and echoes are small and must not wait for more.
         if let Err(error) = stream.set_nodelay(true) {
             debug!("TCP_NODELAY: {error}");
+        }
+        if let Err(error) = rustix::net::sockopt::set_socket_send_buffer_size(&stream, SEND_BYTES) {
+            debug!("SO_SNDBUF: {error}");
         }
         let local = stream.local_addr().unwrap_or(remote);
         let peer = Peer::Tcp { remote, local };

@@ -171,6 +171,9 @@ impl Problem {
     /// Something of ours failed; the details go to the log and the sentence to the asker.
     #[must_use]
     pub fn internal(error: &anyhow::Error) -> Self {
+        if let Some(full) = error.downcast_ref::<crate::store::Full>() {
+            return Self::new(StatusCode::INSUFFICIENT_STORAGE, full.to_string());
+        }
         tracing::error!("request failed: {error:#}");
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}"))
     }
