@@ -135,6 +135,23 @@ describe("link", () => {
     expect(FakeSocket.all.length).toBe(2);
   });
 
+  test("a try that began on the old network is begun anew on the next", () => {
+    expect(FakeSocket.all.length).toBe(1);
+    online.dispatchEvent(new Event("online"));
+    expect(FakeSocket.all.map((socket) => socket.closed)).toEqual([true, false]);
+  });
+
+  test("after a sleep that no timer saw, a silent link is not believed", () => {
+    live();
+    vi.setSystemTime(Date.now() + 10_000);
+    document.dispatchEvent(new Event("visibilitychange"));
+    expect(FakeSocket.all.length).toBe(1);
+    vi.setSystemTime(Date.now() + 3_600_000);
+    document.dispatchEvent(new Event("visibilitychange"));
+    expect(phases.at(-1)).toBe("lost");
+    expect(FakeSocket.all.map((socket) => socket.closed)).toEqual([true, false]);
+  });
+
   test("a late word of a socket that was let go is not heard", () => {
     live();
     const old = last();

@@ -33,6 +33,8 @@ export class Link {
   #options: LinkOptions;
   #socket: WebSocket | null = null;
   #heard = false;
+  /** Our wall clock, which goes on while the machine sleeps; timers may not. */
+  #heardAtMs = 0;
   #everHeard = false;
   #failed = 0;
   #watch: Stop | null = null;
@@ -71,10 +73,21 @@ export class Link {
     this.#drop();
   }
 
-  #hurry = () => this.retryNow();
-  #seen = () => {
-    if (!document.hidden) this.retryNow();
+  /** Another network: what was under way on the old one leads nowhere. */
+  #hurry = () => {
+    if (!this.#heard || this.#overdue()) this.renew();
   };
+  #seen = () => {
+    if (document.hidden) return;
+    if (this.#overdue()) this.renew();
+    else this.retryNow();
+  };
+
+  /** It looks live and has been silent for too long: the machine slept. */
+  #overdue(): boolean {
+    const most = this.#options.silenceMsMax;
+    return this.#heard && most !== null && now() - this.#heardAtMs > most;
+  }
 
   #connect(): void {
     this.#drop();
@@ -97,6 +110,7 @@ export class Link {
       this.#failed = 0;
       this.#options.phase({ kind: "live" });
     }
+    this.#heardAtMs = now();
     this.#expect(this.#options.silenceMsMax);
     this.#options.heard(data);
   }
