@@ -103,7 +103,7 @@ impl Cast {
     #[must_use]
     pub fn finish(self) -> Played {
         let panes = self.panes.len();
-        let hooks_vanish = self.all.iter().any(Claude::is_unheard);
+        let hooks_vanish = self.all.iter().any(Claude::was_unheard);
         let mut played = Played {
             signals: Vec::new(),
             casts: Vec::new(),

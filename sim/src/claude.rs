@@ -64,6 +64,7 @@ pub struct Claude {
     prompts: usize,
     /// The settings have lost our hooks.
     unheard: bool,
+    was_unheard: bool,
     /// Until then the pane's shell takes nothing: what was started before is still there.
     shell_at: u64,
     /// The entry of an answered dialog of an old version, which only the tool's end tells.
@@ -293,6 +294,7 @@ impl Claude {
             prompt: None,
             prompts: cast * 1000,
             unheard: false,
+            was_unheard: false,
             shell_at: 0,
             freed: None,
             conversation: cast * 1000,
@@ -415,10 +417,10 @@ impl Claude {
         self.process
     }
 
-    /// Our hooks are not called any more.
+    /// Our hooks were not called any more at some time.
     #[must_use]
-    pub fn is_unheard(&self) -> bool {
-        self.unheard
+    pub fn was_unheard(&self) -> bool {
+        self.was_unheard
     }
 
     /// In the middle of something that ends within a moment; a history does not end here.
@@ -937,7 +939,10 @@ impl Claude {
                     self.park();
                 }
             }
-            Act::HooksVanish => self.unheard = true,
+            Act::HooksVanish => {
+                self.unheard = true;
+                self.was_unheard = true;
+            }
             Act::Return => self.returns(),
             Act::StopJob => {
                 if self.pane.is_none() && self.now > self.left_at + 500 {

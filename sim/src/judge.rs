@@ -192,20 +192,6 @@ impl Judge<'_> {
     fn with_allowances(&self, entries: &[Entry]) -> Vec<Entry> {
         let mut all = Vec::new();
         for entry in entries {
-            if let Due::After { all: looks, ms: _ } = &entry.due
-                && let [look] = looks.as_slice()
-                && matches!(
-                    &self.signals[*look],
-                    Some(Signal {
-                        what: What::Looked { .. },
-                        ..
-                    })
-                )
-                && self.arrived(*look).is_none()
-            {
-                // The review was not on show, so it was not read (P09).
-                continue;
-            }
             if let Due::Unread(write) = entry.due
                 && self.decided(write).is_some()
             {
@@ -363,17 +349,28 @@ impl Judge<'_> {
 
     /// The badge that was right before the spell, whether or not it was shown yet.
     fn rested(&self, entries: &[Entry], place: usize, shown: &Shown) -> bool {
-        let before = entries[..place]
-            .iter()
-            .rev()
-            .find(|entry| !matches!(entry.want, Want::Busy | Want::AsBefore { .. }));
-        match before.map(|entry| &entry.want) {
-            Some(Want::Idle) => *shown == Shown::Idle,
-            Some(Want::Review { error }) => *shown == Shown::Review(error.clone()),
-            Some(Want::None | Want::Busy | Want::Ask { .. } | Want::AsBefore { .. }) | None => {
-                false
+        for entry in entries[..place].iter().rev() {
+            match &entry.want {
+                Want::Busy | Want::AsBefore { .. } => {}
+                Want::Idle if *shown == Shown::Idle => return true,
+                // A review that was not on show was not read (P09).
+                Want::Idle if self.is_missed_look(entry) => {}
+                Want::Review { error } => return *shown == Shown::Review(error.clone()),
+                Want::None | Want::Idle | Want::Ask { .. } => return false,
             }
         }
+        false
+    }
+
+    fn is_missed_look(&self, entry: &Entry) -> bool {
+        let Due::After { all, ms: _ } = &entry.due else {
+            return false;
+        };
+        all.iter().any(|id| {
+            let signal = self.signals[*id].as_ref();
+            let looks = signal.is_some_and(|signal| matches!(signal.what, What::Looked { .. }));
+            looks && self.arrived(*id).is_none()
+        })
     }
 
     /// The file tells permission from input; only a hook tells plan, question and form.

@@ -845,6 +845,8 @@ impl World<'_> {
             if let Some(process) = process
                 && self.played.births[process].role == Role::Nothing
                 && (item.badge.is_some() || item.tab.is_none())
+                // What was kept is unknown until it is looked for.
+                && !(self.recovering && item.badge == Some(Badge::Unknown))
             {
                 let (id, badge) = (&item.id, &item.badge);
                 self.broken(format!(
