@@ -2,7 +2,7 @@
 //! leaves it as a [`Snapshot`] by `watch`; it arms one timer, from the fleet's own deadline.
 //! It must never wait for a browser, a tmux or a transcript; only for the store, before anything is shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use purplemux_core::event::Persisted;
 use purplemux_core::view::{self, Evidence};
 use purplemux_core::{AgentKey, Badge, Effect, Event, Fleet, HostId, Stamp, Time};
-use purplemux_wire::browser::{Item, Workspace};
+use purplemux_wire::browser::{Item, Shell, Workspace};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -46,6 +46,15 @@ pub struct Beside {
     pub branches: BTreeMap<String, Option<String>>,
 }
 
+/// What the layout's owner knows of tabs and core need not: ids.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Their tmux session has ended.
+    pub ended: BTreeSet<String>,
+    /// Their tmux session is somebody else's.
+    pub foreign: BTreeSet<String>,
+}
+
 /// What the hub needs to start.
 #[derive(Debug)]
 pub struct Config {
@@ -79,6 +88,8 @@ pub struct Stopped;
 pub enum Degraded {
     /// tmux did not answer three times in a row.
     Tmux,
+    /// Another tmux is installed than the one that runs.
+    TmuxVersion,
     /// The watch on Claude's files is lost; they are looked at once a second instead.
     Watch,
     /// Badges can't be written down.
@@ -105,6 +116,7 @@ enum Message {
     Explain(String, oneshot::Sender<Option<Explained>>),
     LongBusy(oneshot::Sender<Vec<AgentKey>>),
     Beside(Beside),
+    Marks(Marks),
     Stop,
 }
 
@@ -160,6 +172,11 @@ impl Handle {
         self.message(Message::Beside(beside)).await
     }
 
+    /// Shows this of tabs from now on, in place of what was shown before.
+    pub async fn marks(&self, marks: Marks) -> Result<(), Stopped> {
+        self.message(Message::Marks(marks)).await
+    }
+
     /// Ends the hub's task, after everything that was sent before. All witnesses end with it.
     pub async fn stop(&self) {
         // An error means that it has ended already.
@@ -198,7 +215,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         host: config.host.clone(),
         witnesses: Witnesses {
             processes: processes.clone(),
-            tmux: config.tmux,
+            tmux: config.tmux.clone(),
             odd: Arc::default(),
             timelines: Timelines::new(),
             rounds,
@@ -214,6 +231,8 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         degraded: BTreeMap::new(),
         beside: Beside::default(),
         alerts: config.alerts,
+        marks: Marks::default(),
+        tmux: config.tmux,
         overdue: None,
     };
     let agents = restored.iter().map(|(agent, _)| agent.clone()).collect();
@@ -258,6 +277,8 @@ struct Hub {
     degraded: BTreeMap<Degraded, String>,
     beside: Beside,
     alerts: push::Handle,
+    marks: Marks,
+    tmux: tmux::Handle,
     /// The deadline that was still there after it had been told that it passed.
     overdue: Option<Time>,
 }
@@ -303,6 +324,7 @@ impl Hub {
                         continue;
                     }
                     Some(Message::Beside(beside)) => self.beside = beside,
+                    Some(Message::Marks(marks)) => self.marks = marks,
                     Some(Message::Stop) | None => break,
                 },
                 () = clock::reached(timer.unwrap_or_default()), if timer.is_some() => self.deadline().await,
@@ -466,14 +488,42 @@ impl Hub {
     }
 
     /// A row as it is sent, with what is shown beside its badge.
-    fn dressed(&self, item: &view::Item) -> Item {
-        let mut item = Item::from(item);
+    fn dressed(&self, row: &view::Item) -> Item {
+        let mut item = Item::from(row);
         let ports = self.beside.ports.get(&item.id);
         item.ports = ports.cloned().unwrap_or_default();
         let dir = item.cwd.as_ref();
         let branch = dir.and_then(|dir| self.beside.branches.get(dir));
         item.branch = branch.cloned().flatten();
+        self.add_pane(&mut item, row);
         item
+    }
+
+    /// What tmux says of a row's pane and session.
+    fn add_pane(&self, item: &mut Item, row: &view::Item) {
+        let listing = Arc::clone(&self.tmux.listing().borrow());
+        let of_agent = row
+            .pane
+            .as_ref()
+            .filter(|pane| listing.server() == Some(&pane.server));
+        let panes = &listing.panes;
+        item.covered = of_agent.is_some_and(|key| {
+            let mut shared = panes.iter().filter(|pane| pane.pane == key.pane).peekable();
+            // A pane that several sessions share can be seen in any of them.
+            shared.peek().is_some() && shared.all(|pane| pane.covered)
+        });
+        if item.tab.as_deref() != Some(item.id.as_str()) {
+            return;
+        }
+        item.foreign = self.marks.foreign.contains(&item.id);
+        let mut own = panes.iter().filter(|pane| pane.is_of(&item.id)).peekable();
+        item.shell = Some(if self.marks.ended.contains(&item.id) {
+            Shell::Ended
+        } else if own.peek().is_some() && own.all(|pane| pane.dead) {
+            Shell::Dead
+        } else {
+            Shell::Running
+        });
     }
 
     fn publish(&self) {

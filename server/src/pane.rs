@@ -107,10 +107,10 @@ pub enum Shown {
 }
 
 impl Shown {
-    fn attach(&self, tmux: &tmux::Handle) -> tmux::Attach {
+    async fn attach(&self, tmux: &tmux::Handle) -> Result<tmux::Attach, tmux::Error> {
         match self {
-            Self::Tab(tab) => tmux.attach_command(tab),
-            Self::Elsewhere { pane, .. } => tmux.attach_elsewhere(pane),
+            Self::Tab(tab) => Ok(tmux.attach_command(&tmux.session(tab).await?)),
+            Self::Elsewhere { pane, .. } => Ok(tmux.attach_elsewhere(pane)),
         }
     }
 
@@ -191,10 +191,10 @@ impl Panes {
     /// A terminal that shows this, starting with a complete picture.
     ///
     /// # Errors
-    /// No pty can be had or tmux can't be run.
-    pub fn open(&self, shown: Shown, owner: String, size: Size) -> Result<Terminal> {
+    /// Its session has ended, no pty can be had or tmux can't be run.
+    pub async fn open(&self, shown: Shown, owner: String, size: Size) -> Result<Terminal> {
         let size = size.clamped();
-        let link = Link::attach(&self.tmux, &shown, size)?;
+        let link = Link::attach(&self.tmux, &shown, size).await?;
         let (to_viewer, outbox) = mpsc::channel(OUTBOX);
         let (asks, inbox) = mpsc::channel(INBOX);
         let base = self.register(Entry {
@@ -379,11 +379,11 @@ struct Link {
 }
 
 impl Link {
-    fn attach(tmux: &tmux::Handle, shown: &Shown, size: Size) -> Result<Self> {
+    async fn attach(tmux: &tmux::Handle, shown: &Shown, size: Size) -> Result<Self> {
+        let how = shown.attach(tmux).await?;
         let (pty, pts) = pty_process::open().context("Can't get a pseudo-terminal")?;
         pty.resize(pty_process::Size::new(size.rows, size.cols))
             .context("Can't size the pseudo-terminal")?;
-        let how = shown.attach(tmux);
         let child = pty_process::Command::new(&how.program)
             .args(&how.arguments)
             .env_clear()
@@ -460,10 +460,16 @@ impl Task {
                 // Nothing more comes, so there is nothing to resume.
                 break false;
             }
-            if self.link.is_none() && !behind && !self.attach_again() {
-                self.finish("The terminal can't be opened; the server's log says why.")
-                    .await;
-                break false;
+            if self.link.is_none()
+                && !behind
+                && let Err(error) = self.attach_again().await
+            {
+                let gone = matches!(error.downcast_ref(), Some(tmux::Error::Gone));
+                if !gone {
+                    tracing::error!("{}: {error:#}", self.shown);
+                }
+                self.finish(&format!("{error:#}")).await;
+                break gone;
             }
             let read_from = if behind {
                 last_read + SLOW_READ_EVERY
@@ -575,18 +581,11 @@ impl Task {
         self.attaches = 0;
     }
 
-    fn attach_again(&mut self) -> bool {
-        match Link::attach(&self.tmux, &self.shown, self.size) {
-            Ok(link) => {
-                self.link = Some(link);
-                self.announce = true;
-                true
-            }
-            Err(error) => {
-                tracing::error!("{}: {error:#}", self.shown);
-                false
-            }
-        }
+    async fn attach_again(&mut self) -> Result<()> {
+        let link = Link::attach(&self.tmux, &self.shown, self.size).await?;
+        self.link = Some(link);
+        self.announce = true;
+        Ok(())
     }
 
     /// The attach has ended, and here is why.
@@ -608,13 +607,16 @@ impl Task {
             Shown::Elsewhere { .. } if self.attaches <= ATTACHES_MAX => return Detached::ByOthers,
             Shown::Elsewhere { .. } => return again_and_again(),
         };
-        let target = format!("={tab}");
-        match self.tmux.command(&["has-session", "-t", &target]).await {
+        match self.tmux.session(tab).await {
             Ok(_) if self.attaches <= ATTACHES_MAX => Detached::ByOthers,
             Ok(_) => again_and_again(),
-            Err(tmux::Error::Refused(_)) => Detached::Ended,
+            Err(tmux::Error::Gone) => Detached::Ended,
             // Not an answer: the shell may well be alive.
-            Err(error @ tmux::Error::Unreachable(_)) => Detached::Unclear(error.to_string()),
+            Err(
+                error @ (tmux::Error::Unreachable(_)
+                | tmux::Error::Refused(_)
+                | tmux::Error::Deaf(_)),
+            ) => Detached::Unclear(error.to_string()),
         }
     }
 

@@ -81,15 +81,15 @@ pub struct WorkspaceRow {
 /// A tab as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TabRow {
-    /// Its id, also its tmux session's name.
+    /// Its id; its tmux session is marked with it.
     pub id: String,
     /// Its workspace.
     pub workspace: String,
     /// The name the person gave it.
     pub name: Option<String>,
-    /// The directory it was opened in.
+    /// The directory it was opened in, then the one that its shell was last seen in.
     pub cwd: String,
-    /// `terminal` or `claude-code`.
+    /// `terminal`, `claude-code`, or `foreign` for a session that somebody else has made.
     pub kind: String,
     /// Its tmux session has ended.
     pub ended: bool,
@@ -529,6 +529,30 @@ impl Store {
                 params![id, ended],
             )
             .map(drop)
+        })
+        .await
+    }
+
+    /// Notes the directory that a tab's shell is in, for the case that it has to be started again.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn move_tab(&self, id: String, cwd: String) -> Result<()> {
+        self.ask(move |c| {
+            c.execute("UPDATE tabs SET cwd = ?2 WHERE id = ?1", params![id, cwd])
+                .map(drop)
+        })
+        .await
+    }
+
+    /// Notes what a tab runs.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn turn_tab(&self, id: String, kind: String) -> Result<()> {
+        self.ask(move |c| {
+            c.execute("UPDATE tabs SET kind = ?2 WHERE id = ?1", params![id, kind])
+                .map(drop)
         })
         .await
     }

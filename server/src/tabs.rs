@@ -1,7 +1,8 @@
-//! The layout: workspaces and their tabs, each tab one tmux session named by its id. One task owns it; it
-//! persists every change, then tells the hub.
+//! The layout: workspaces and their tabs, each tab one tmux session that is marked with its id. One task owns
+//! it; it persists every change, then tells the hub. A session that somebody else makes on our tmux server
+//! becomes a tab as well.
 //!
-//! It never kills a session that is not a tab of ours, and never decides anything about an agent.
+//! It never kills a session that it did not start, and never decides anything about an agent.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use purplemux_core::event::{TabFacts, WorkspaceFacts};
 use purplemux_core::{Event, TabId, WorkspaceId};
+use purplemux_wire::tmux::{Belongs, PaneLine};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,6 +34,9 @@ const PROMPT_WAIT: Duration = Duration::from_secs(3);
 
 /// How often it is asked whether the prompt is there, over the control client (0.1 ms each).
 const PROMPT_ASK_EVERY: Duration = Duration::from_millis(25);
+
+/// The kind of a tab whose session somebody else has made.
+const FOREIGN: &str = "foreign";
 
 /// What a new tab runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -87,6 +92,17 @@ impl Layout {
         self.tabs.iter().find(|tab| tab.id == id)
     }
 
+    fn marks(&self) -> hub::Marks {
+        let ids = |wanted: fn(&TabRow) -> bool| {
+            let tabs = self.tabs.iter().filter(|tab| wanted(tab));
+            tabs.map(|tab| tab.id.clone()).collect()
+        };
+        hub::Marks {
+            ended: ids(|tab| tab.ended),
+            foreign: ids(is_foreign),
+        }
+    }
+
     fn facts(&self) -> Vec<WorkspaceFacts> {
         self.workspaces
             .iter()
@@ -136,6 +152,7 @@ enum Ask {
     Create(NewTab, Answer<TabRow>),
     Rename(String, Option<String>, Answer<()>),
     Close(String, bool, Answer<()>),
+    Reopen(String, Answer<()>),
     Recheck,
 }
 
@@ -212,7 +229,8 @@ impl Tabs {
             .await
     }
 
-    /// Ends a tab's tmux session with everything in it, and forgets the tab.
+    /// Ends a tab's tmux session with everything in it, and forgets the tab. A session that somebody else has
+    /// made lives on: it is only no tab any more.
     ///
     /// # Errors
     /// There is no such tab, or an agent is alive in it and `force` is not set.
@@ -221,16 +239,24 @@ impl Tabs {
             .await
     }
 
+    /// Starts the shell of a tab that has ended again, in the tab's directory.
+    ///
+    /// # Errors
+    /// There is no such tab, its shell lives, or tmux can't start one.
+    pub async fn reopen(&self, id: &str) -> Result<(), Refusal> {
+        self.ask(|answer| Ask::Reopen(id.to_owned(), answer)).await
+    }
+
     /// Types into a tab.
     ///
     /// # Errors
-    /// There is no such tab, it has ended, or tmux does not take it.
+    /// There is no such tab, it has ended, its pane takes no text, or tmux does not answer.
     pub async fn send(&self, id: &str, text: &str, enter: bool) -> Result<(), Refusal> {
         let layout = self.layout();
         let tab = layout.tab(id).ok_or_else(|| no_tab(id))?;
         if tab.ended {
             return Err(Refusal::InTheWay(format!(
-                "The shell of tab {id} has ended; close the tab and open another."
+                "The shell of tab {id} has ended; `purplemux tab reopen {id}` starts it again."
             )));
         }
         self.tmux
@@ -272,6 +298,9 @@ impl Owner {
                 },
                 Ok(()) = listing.changed() => {
                     let listing = Arc::clone(&listing.borrow_and_update());
+                    if let Err(error) = self.follow_shells(&listing).await {
+                        tracing::warn!("can't note where shells are: {error:#}");
+                    }
                     if !self.differs(&listing) {
                         continue;
                     }
@@ -283,6 +312,7 @@ impl Owner {
                 Ask::Create(new, answer) => drop(answer.send(self.create(new).await)),
                 Ask::Rename(id, name, answer) => drop(answer.send(self.rename(id, name).await)),
                 Ask::Close(id, force, answer) => drop(answer.send(self.close(id, force).await)),
+                Ask::Reopen(id, answer) => drop(answer.send(self.reopen(id).await)),
                 Ask::Recheck => {
                     if let Err(error) = self.recheck().await {
                         tracing::warn!("can't tell which tabs are alive: {error:#}");
@@ -299,13 +329,41 @@ impl Owner {
     /// Whether tmux lists other tabs than the layout has as alive.
     fn differs(&self, listing: &tmux::Listing) -> bool {
         let layout = self.layout();
-        let listed = |id: &str| listing.panes.iter().any(|pane| *pane.session == *id);
-        listing.server.is_some()
-            && (layout.tabs.iter().any(|tab| tab.ended == listed(&tab.id))
-                || listing
-                    .panes
-                    .iter()
-                    .any(|pane| is_tab_id(&pane.session) && layout.tab(&pane.session).is_none()))
+        listing.run.is_some()
+            && (layout
+                .tabs
+                .iter()
+                .any(|tab| tab.ended == listing.session_of(&tab.id).is_some())
+                || listing.panes.iter().any(|pane| match &pane.belongs {
+                    Belongs::Tab(tab) => layout.tab(tab.as_str()).is_none(),
+                    Belongs::Nobody => true,
+                    Belongs::Hidden => false,
+                }))
+    }
+
+    /// Remembers where each tab's shell is: once it has ended, tmux can't be asked any more.
+    async fn follow_shells(&mut self, listing: &tmux::Listing) -> Result<()> {
+        let layout = self.layout();
+        let mut moved: Option<Layout> = None;
+        for pane in listing.panes.iter().filter(|pane| pane.active) {
+            let tab = pane.tab().and_then(|tab| layout.tab(tab.as_str()));
+            let Some(tab) = tab.filter(|tab| !pane.path.is_empty() && *tab.cwd != *pane.path)
+            else {
+                continue;
+            };
+            self.store
+                .move_tab(tab.id.clone(), pane.path.to_string())
+                .await?;
+            let moved = moved.get_or_insert_with(|| (*layout).clone());
+            if let Some(row) = moved.tabs.iter_mut().find(|row| row.id == tab.id) {
+                row.cwd = pane.path.to_string();
+            }
+        }
+        if let Some(moved) = moved {
+            // The hub has it from tmux itself for as long as the shell lives.
+            self.publish.send_replace(Arc::new(moved));
+        }
+        Ok(())
     }
 
     /// Publishes the layout as the store has it now.
@@ -319,7 +377,12 @@ impl Owner {
     }
 
     async fn tell(&mut self) -> Result<()> {
-        let workspaces = self.layout().facts();
+        let layout = self.layout();
+        self.hub
+            .marks(layout.marks())
+            .await
+            .context("Can't tell the hub about the tabs")?;
+        let workspaces = layout.facts();
         self.hub
             .send(Event::LayoutChanged { workspaces })
             .await
@@ -327,56 +390,94 @@ impl Owner {
     }
 
     async fn recover(&mut self) {
-        let found = async {
-            self.tmux.ensure_server().await?;
-            self.recheck().await
-        };
-        if let Err(error) = found.await {
+        if let Err(error) = self.recheck().await {
             tracing::error!("can't find out which tabs are alive: {error:#}");
         }
     }
 
-    /// Compares the layout with the sessions that tmux has. A session named like a tab of ours that is in
-    /// no layout (its database was lost) becomes a tab again.
+    /// Compares the layout with the sessions that tmux has now. One that is marked as a tab but in no layout
+    /// (its database was lost) becomes a tab again, one that somebody else has made becomes one.
     async fn recheck(&mut self) -> Result<()> {
-        let alive = self
-            .tmux
-            .command(&["list-sessions", "-F", "#{session_name}\t#{session_path}"])
-            .await?;
-        let alive: Vec<(&str, &str)> = alive
-            .iter()
-            .filter_map(|line| line.split_once('\t'))
-            .collect();
+        let listing = self.tmux.list_now().await?;
         let layout = self.layout();
         let mut changed = false;
         for tab in &layout.tabs {
-            let ended = !alive.iter().any(|(name, _)| *name == tab.id);
+            let ended = listing.session_of(&tab.id).is_none();
             if ended != tab.ended {
                 self.store.mark_tab(tab.id.clone(), ended).await?;
                 changed = true;
             }
         }
-        for (name, path) in alive {
-            if layout.tab(name).is_none()
-                && is_tab_id(name)
-                && let Some(workspace) = layout.workspaces.first()
+        let mut lost: Vec<&PaneLine> = Vec::new();
+        for pane in &listing.panes {
+            if let Some(tab) = pane.tab()
+                && is_tab_id(tab.as_str())
+                && layout.tab(tab.as_str()).is_none()
+                && !lost.iter().any(|other| other.belongs == pane.belongs)
             {
-                self.store
-                    .add_tab(TabRow {
-                        id: name.to_owned(),
-                        workspace: workspace.id.clone(),
-                        name: None,
-                        cwd: path.to_owned(),
-                        kind: Kind::Terminal.as_str().to_owned(),
-                        ended: false,
-                        created_ms: clock::wall_ms(),
-                    })
-                    .await?;
-                changed = true;
+                lost.push(pane);
             }
+        }
+        for pane in lost {
+            let Some(tab) = pane.tab() else { continue };
+            // Sessions of ours are named like their tab.
+            let ours = pane.session.starts_with(tab.as_str());
+            changed |= self.add(tab.as_str(), pane, !ours).await?;
         }
         if changed {
             self.reload().await?;
+        }
+        for pane in listing.strangers() {
+            let (Some(run), id) = (listing.run.clone(), pane.session_id) else {
+                continue;
+            };
+            self.adopt(&tmux::Session { run, id }, pane).await?;
+        }
+        Ok(())
+    }
+
+    /// Puts a session that tmux has into the layout; false if there is no workspace to put it into.
+    async fn add(&mut self, id: &str, pane: &PaneLine, foreign: bool) -> Result<bool> {
+        let layout = self.layout();
+        let Some(workspace) = layout.workspaces.first() else {
+            return Ok(false);
+        };
+        let name = pane.session.chars().take(NAME_CHARS_MAX);
+        let name = clean_name(&name.collect::<String>())?;
+        self.store
+            .add_tab(TabRow {
+                id: id.to_owned(),
+                workspace: workspace.id.clone(),
+                name: name.filter(|_| foreign),
+                cwd: pane.path.to_string(),
+                kind: if foreign {
+                    FOREIGN
+                } else {
+                    Kind::Terminal.as_str()
+                }
+                .to_owned(),
+                ended: false,
+                created_ms: clock::wall_ms(),
+            })
+            .await?;
+        Ok(true)
+    }
+
+    /// Makes a tab of a session that somebody else has made.
+    async fn adopt(&mut self, session: &tmux::Session, pane: &PaneLine) -> Result<()> {
+        let id = new_id();
+        // The layout first, as for a tab of our own.
+        if !self.add(&id, pane, true).await? {
+            return Ok(());
+        }
+        self.reload().await?;
+        match self.tmux.adopt(session, &TabId::from(id.as_str())).await {
+            Ok(()) => tracing::info!("the session {:?} is tab {id} from now on", pane.session),
+            Err(error) => {
+                tracing::info!("the session {:?} is no tab: {error}", pane.session);
+                self.store.remove_tab(id).await?;
+                self.reload().await?;
+            }
         }
         Ok(())
     }
@@ -405,7 +506,7 @@ impl Owner {
         let name = clean_name(new.name.as_deref().unwrap_or_default())?;
         let cwd = directory(new.cwd.as_deref(), &workspace.dir)?;
         let tab = TabRow {
-            id: format!("t-{}", random_hex::<4>()),
+            id: new_id(),
             workspace: workspace.id.clone(),
             name,
             cwd: cwd.to_string_lossy().into_owned(),
@@ -414,7 +515,7 @@ impl Owner {
             created_ms: clock::wall_ms(),
         };
         let id = TabId::from(tab.id.as_str());
-        self.tmux.ensure_server().await?;
+        self.tmux.list_now().await?;
         // The layout first: the hub then knows the tab before the first of its panes is listed.
         self.store.add_tab(tab.clone()).await?;
         self.reload().await?;
@@ -439,16 +540,68 @@ impl Owner {
     }
 
     async fn close(&mut self, id: String, force: bool) -> Result<(), Refusal> {
-        if self.layout().tab(&id).is_none() {
-            return Err(no_tab(&id));
-        }
-        if !force && self.holds_agent(&id) {
+        let layout = self.layout();
+        let tab = layout.tab(&id).ok_or_else(|| no_tab(&id))?;
+        let foreign = is_foreign(tab);
+        if !foreign && !force && self.holds_agent(&id) {
             return Err(Refusal::InTheWay(format!(
                 "Claude is running in tab {id}; end it first, or close the tab with --force."
             )));
         }
-        self.tmux.kill_session(&TabId::from(id.as_str())).await?;
+        match self.tmux.session(&TabId::from(id.as_str())).await {
+            Ok(session) if foreign => match self.tmux.hide(&session).await {
+                Ok(()) | Err(tmux::Error::Gone) => {}
+                Err(error) => return Err(error.into()),
+            },
+            Ok(session) => self.tmux.kill_session(&session).await?,
+            Err(tmux::Error::Gone) => {}
+            // What has ended needs no tmux to be forgotten.
+            Err(_) if tab.ended => {}
+            Err(error) => return Err(error.into()),
+        }
         self.store.remove_tab(id).await?;
+        self.reload().await?;
+        Ok(())
+    }
+
+    async fn reopen(&mut self, id: String) -> Result<(), Refusal> {
+        let layout = self.layout();
+        let tab = layout.tab(&id).ok_or_else(|| no_tab(&id))?;
+        let tab_id = TabId::from(id.as_str());
+        let listing = self.tmux.list_now().await?;
+        if let Some(session) = listing.session_of(&id) {
+            let mut panes = listing.panes.iter().filter(|pane| pane.is_of(&id));
+            if !panes.all(|pane| pane.dead) {
+                return Err(Refusal::InTheWay(format!(
+                    "The shell of tab {id} is running; there is nothing to reopen."
+                )));
+            }
+            if is_foreign(tab) {
+                return Err(Refusal::InTheWay(format!(
+                    "The session of tab {id} is not purplemux's own; `tmux respawn-pane` in it starts its program again."
+                )));
+            }
+            // Nothing lives in it any more: its program has exited, and only its last screen is kept.
+            self.tmux.kill_session(&session).await?;
+        }
+        let workspace = layout.workspaces.iter().find(|w| w.id == tab.workspace);
+        let fallback = workspace.map_or("/", |workspace| &workspace.dir);
+        let cwd = match directory(Some(&tab.cwd), fallback) {
+            Ok(cwd) => cwd,
+            // It has been removed meanwhile.
+            Err(_) => directory(None, fallback)?,
+        };
+        self.store.mark_tab(id.clone(), false).await?;
+        if let Err(error) = self.tmux.new_session(&tab_id, &cwd, &[], &[]).await {
+            self.store.mark_tab(id.clone(), true).await?;
+            self.reload().await?;
+            return Err(error.into());
+        }
+        // Whoever started the session before, this one is ours.
+        if is_foreign(tab) {
+            let kind = Kind::Terminal.as_str().to_owned();
+            self.store.turn_tab(id, kind).await?;
+        }
         self.reload().await?;
         Ok(())
     }
@@ -467,31 +620,41 @@ impl Owner {
 
 /// Types `claude` once the shell shows its prompt.
 async fn type_claude(tmux: tmux::Handle, tab: TabId) {
-    let target = format!("={tab}:");
     let prompt = async {
+        let session = tmux.session(&tab).await?;
+        let pane = session.pane();
+        let question = [
+            "display-message",
+            "-p",
+            "-t",
+            &pane,
+            "#{cursor_x},#{cursor_y}",
+        ];
         let mut ask = tokio::time::interval(PROMPT_ASK_EVERY);
         loop {
             ask.tick().await;
-            let place = tmux
-                .command(&[
-                    "display-message",
-                    "-p",
-                    "-t",
-                    &target,
-                    "#{cursor_x},#{cursor_y}",
-                ])
-                .await;
-            if place.is_ok_and(|lines| lines.first().is_some_and(|place| place != "0,0")) {
-                return;
+            let place = tmux.command_in(&session.run, &question).await?;
+            if place.first().is_some_and(|place| place != "0,0") {
+                return Ok::<(), tmux::Error>(());
             }
         }
     };
-    if tokio::time::timeout(PROMPT_WAIT, prompt).await.is_err() {
-        tracing::info!("tab {tab} shows no prompt yet; typing claude all the same");
+    match tokio::time::timeout(PROMPT_WAIT, prompt).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::info!("tab {tab} can't be asked for its prompt: {error}"),
+        Err(_) => tracing::info!("tab {tab} shows no prompt yet; typing claude all the same"),
     }
     if let Err(error) = tmux.send_text(&tab, "claude", true).await {
         tracing::warn!("can't type claude into tab {tab}: {error}");
     }
+}
+
+fn is_foreign(tab: &TabRow) -> bool {
+    tab.kind == FOREIGN
+}
+
+fn new_id() -> String {
+    format!("t-{}", random_hex::<4>())
 }
 
 fn no_tab(id: &str) -> Refusal {

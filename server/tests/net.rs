@@ -96,15 +96,24 @@ fn y02_a_pane_made_behind_our_back_is_seen_within_a_tick() {
     within_a_tick("the first tab", || item(&server, &first));
     // The control client misses what happens while it is gone.
     kill("-KILL", control_client(&server));
-    let id = "t-0badcafe";
     tmux(
         &socket,
-        &["new-session", "-d", "-s", id, "-c", "/", "sleep 600"],
+        &[
+            "new-session",
+            "-d",
+            "-s",
+            "behind",
+            "-c",
+            "/",
+            "sleep 600",
+        ],
     );
     let seen = within_a_tick("the pane made behind our back", || {
-        item(&server, id).filter(|item| item["cwd"] == "/")
+        let mut rows = items(&server).into_iter();
+        rows.find(|item| item["title"] == "behind" && item["cwd"] == "/")
     });
-    assert_eq!(seen["tab"], id);
+    assert_eq!(seen["tab"], seen["id"]);
+    assert_eq!(seen["foreign"], true);
     assert_eq!(seen["state"], Value::Null);
 }
 

@@ -70,6 +70,13 @@ pub struct Item {
     pub ports: Vec<u16>,
     /// Its terminal can be opened: it is a tab, or it runs in a tmux of the person's own.
     pub terminal: bool,
+    /// What became of a tab's shell; `null` for a row that is no tab.
+    pub shell: Option<Shell>,
+    /// A session that somebody else has made on our tmux server: closing it here only hides it.
+    pub foreign: bool,
+    /// The end of its screen is not what its terminal shows now: its pane is scrolled back, behind another
+    /// window, or behind a zoomed pane.
+    pub covered: bool,
     /// Our hooks have been heard.
     pub hooks: bool,
     /// Counts for bell and title.
@@ -173,6 +180,18 @@ pub enum Presence {
     Elsewhere,
     /// Ended.
     Gone,
+}
+
+/// What became of a tab's shell, or of the program that it was replaced by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shell {
+    /// Its tmux session lives.
+    Running,
+    /// Its program has exited, and tmux keeps the pane (`remain-on-exit`).
+    Dead,
+    /// Its tmux session has ended.
+    Ended,
 }
 
 /// Token counts, absent when unknown.
@@ -426,7 +445,7 @@ fn percent(tokens: Option<u64>, model: Option<&str>) -> Option<u8> {
     u8::try_from(percent).ok().filter(|percent| *percent <= 100)
 }
 
-/// What core shows of a row. Branch and ports are the server's to add.
+/// What core shows of a row. Branch, ports and what tmux says of its pane are the server's to add.
 impl From<&view::Item> for Item {
     fn from(item: &view::Item) -> Self {
         let detail = item.badge.as_ref().map(detail).unwrap_or_default();
@@ -456,6 +475,9 @@ impl From<&view::Item> for Item {
             model: item.model.as_ref().map(ToString::to_string),
             ports: Vec::new(),
             terminal: item.tab.is_some() || item.pane.is_some(),
+            shell: None,
+            foreign: false,
+            covered: false,
             hooks: item.hooks,
             attention: item.attention,
             episode: item.episode.map(|episode| episode.0),
@@ -629,6 +651,7 @@ mod tests {
                 "presence": "running", "title": "proj", "last_message": null, "tool": "Bash",
                 "tokens": {"context": 14024}, "context_pct": 1, "model": "claude-opus-5-5", "ports": [], "hooks": true,
                 "attention": false, "episode": 3, "terminal": true,
+                "shell": null, "foreign": false, "covered": false,
             })
         );
     }

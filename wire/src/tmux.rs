@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use purplemux_core::event::PaneFacts;
-use purplemux_core::{PaneKey, TmuxServer};
+use purplemux_core::{PaneKey, TabId, TmuxServer};
 use thiserror::Error;
 
 use crate::json::lossy;
@@ -367,8 +367,15 @@ pub struct PaneFormat {
     end: String,
 }
 
+/// The session option that says which tab a session is. It is set on the session itself, so that a session of
+/// the same name on another run of the server is never taken for it.
+pub const TAB_OPTION: &str = "@purplemux-tab";
+
+/// The value of [`TAB_OPTION`] on a session of somebody else's that the person does not want to see as a tab.
+pub const HIDDEN: &str = "hidden";
+
 /// What is asked of each pane, in order.
-const PANE_FIELDS: [&str; 11] = [
+const PANE_FIELDS: [&str; 14] = [
     "pane_id",
     "pane_pid",
     "pane_dead",
@@ -377,6 +384,9 @@ const PANE_FIELDS: [&str; 11] = [
     "window_active",
     "session_id",
     "session_name",
+    TAB_OPTION,
+    "pane_in_mode",
+    "window_zoomed_flag",
     "pane_current_command",
     "pane_current_path",
     "pane_title",
@@ -397,8 +407,15 @@ pub struct PaneLine {
     pub window: u32,
     /// The number behind `$`.
     pub session_id: u32,
-    /// The session's name now.
+    /// The session's name now. Anybody may give it any name: it identifies nothing.
     pub session: Arc<str>,
+    /// What [`TAB_OPTION`] makes of the session.
+    pub belongs: Belongs,
+    /// It is in a mode: scrolled back in copy mode, or in one of tmux's own menus. Keys then go there.
+    pub in_mode: bool,
+    /// The end of its screen can't be seen by somebody attached: it is in a mode, its window is not in front,
+    /// or another pane is zoomed over it.
+    pub covered: bool,
     /// `#{pane_current_command}`.
     pub command: Arc<str>,
     /// `#{pane_current_path}`; empty if tmux can't tell.
@@ -407,8 +424,45 @@ pub struct PaneLine {
     pub title: Arc<str>,
 }
 
+/// Whose a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Belongs {
+    /// This tab's.
+    Tab(TabId),
+    /// Somebody else's, and no tab yet.
+    Nobody,
+    /// Somebody else's, and not to be shown as a tab.
+    Hidden,
+}
+
+impl Belongs {
+    fn of(option: &str) -> Self {
+        match option {
+            "" => Self::Nobody,
+            HIDDEN => Self::Hidden,
+            tab => Self::Tab(TabId::from(tab)),
+        }
+    }
+}
+
 impl PaneLine {
-    /// For core, as a pane of `server`.
+    /// The tab that its session is.
+    #[must_use]
+    pub fn tab(&self) -> Option<&TabId> {
+        match &self.belongs {
+            Belongs::Tab(tab) => Some(tab),
+            Belongs::Nobody | Belongs::Hidden => None,
+        }
+    }
+
+    /// Whether its session is this tab.
+    #[must_use]
+    pub fn is_of(&self, tab: &str) -> bool {
+        self.tab().is_some_and(|found| found.as_str() == tab)
+    }
+
+    /// For core, as a pane of `server`. A session that is no tab goes by tmux's own number for it, which no
+    /// name can be mistaken for.
     #[must_use]
     pub fn facts(&self, server: &TmuxServer) -> PaneFacts {
         PaneFacts {
@@ -416,7 +470,10 @@ impl PaneLine {
                 server: server.clone(),
                 pane: self.pane,
             },
-            session: self.session.clone(),
+            session: match self.tab() {
+                Some(tab) => Arc::from(tab.as_str()),
+                None => Arc::from(format!("${}", self.session_id)),
+            },
             command: self.command.clone(),
             path: self.path.clone(),
             title: self.title.clone(),
@@ -481,6 +538,9 @@ impl PaneFormat {
             window_active,
             session_id,
             session,
+            tab,
+            in_mode,
+            zoomed,
             command,
             path,
             title,
@@ -491,6 +551,7 @@ impl PaneFormat {
                 .and_then(|digits| digits.parse().ok())
                 .ok_or_else(unreadable)
         };
+        let in_mode = !matches!(in_mode, "" | "0");
         Ok(PaneLine {
             pane: id(pane, '%')?,
             pid: pid.parse().ok().filter(|&pid| pid > 0),
@@ -499,6 +560,9 @@ impl PaneFormat {
             window: id(window, '@')?,
             session_id: id(session_id, '$')?,
             session: Arc::from(session),
+            belongs: Belongs::of(tab),
+            in_mode,
+            covered: in_mode || window_active != "1" || (zoomed == "1" && active != "1"),
             command: line(command, NAME_CHARS_MAX),
             path: Arc::from(&path[..path.floor_char_boundary(PATH_BYTES_MAX)]),
             title: line(title, NAME_CHARS_MAX),
@@ -653,7 +717,7 @@ mod tests {
         assert_eq!(command(&["", "x"]), Err(TmuxError::EmptyCommand));
     }
 
-    fn listed(format: &PaneFormat, fields: [&str; 11]) -> String {
+    fn listed(format: &PaneFormat, fields: [&str; 14]) -> String {
         let mut line = format.start.clone();
         for field in fields {
             line.push_str(field);
@@ -687,6 +751,9 @@ mod tests {
                 "1",
                 "$0",
                 "tab-1",
+                "t-1",
+                "0",
+                "0",
                 "claude",
                 "/tmp",
                 "✳ Claude Code",
@@ -703,6 +770,9 @@ mod tests {
                 "1",
                 "$2",
                 "it's | x",
+                "",
+                "1",
+                "0",
                 "a b",
                 "/home/dev/new\nline|%7|",
                 "\x1b]0;|",
@@ -721,7 +791,65 @@ mod tests {
         assert_eq!(&*panes[1].session, "it's | x");
         assert_eq!(&*panes[1].title, "␛]0;|");
         assert!(panes[1].dead && !panes[1].active);
+        assert!(panes[0].is_of("t-1") && !panes[0].covered);
+        assert!(panes[1].in_mode && panes[1].covered);
         assert!(format.parse(&[]).expect("no panes").is_empty());
+    }
+
+    #[test]
+    fn x04_a_session_is_a_tab_by_its_mark_and_never_by_its_name() {
+        let format = PaneFormat::new(2);
+        let of = |name: &str, mark: &str| {
+            let fields = [
+                "%0", "1", "0", "1", "@0", "1", "$7", name, mark, "0", "0", "sh", "/", "",
+            ];
+            let line = listed(&format, fields);
+            format.parse(&as_lines(&line)).expect("one pane").remove(0)
+        };
+        let server = TmuxServer {
+            host: "here".into(),
+            pid: 1,
+            start: 2,
+        };
+        for name in ["t-1", "app", "$7", "=app", "a.b", "日本"] {
+            let other = of(name, "");
+            assert_eq!(other.belongs, Belongs::Nobody);
+            assert_eq!(&*other.facts(&server).session, "$7", "{name}");
+            let ours = of(name, "t-1");
+            assert_eq!(&*ours.facts(&server).session, "t-1", "{name}");
+        }
+        assert_eq!(of("t-1", HIDDEN).tab(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_of_a_pane_is_covered() {
+        let format = PaneFormat::new(3);
+        let covered = |active: &str, window_active: &str, in_mode: &str, zoomed: &str| {
+            let fields = [
+                "%0",
+                "1",
+                "0",
+                active,
+                "@0",
+                window_active,
+                "$7",
+                "x",
+                "t-1",
+                in_mode,
+                zoomed,
+                "sh",
+                "/",
+                "",
+            ];
+            let line = listed(&format, fields);
+            format.parse(&as_lines(&line)).expect("one pane")[0].covered
+        };
+        assert!(!covered("1", "1", "0", "0"), "plain");
+        assert!(!covered("0", "1", "0", "0"), "beside the active one");
+        assert!(!covered("1", "1", "", "1"), "zoomed itself");
+        assert!(covered("1", "1", "1", "0"), "scrolled back");
+        assert!(covered("1", "0", "0", "0"), "in another window");
+        assert!(covered("0", "1", "0", "1"), "behind a zoomed one");
     }
 
     #[test]
@@ -732,11 +860,15 @@ mod tests {
             format.start.clone(),
             listed(
                 &format,
-                ["x", "1", "0", "1", "@0", "1", "$0", "s", "c", "/", "t"],
+                [
+                    "x", "1", "0", "1", "@0", "1", "$0", "s", "", "0", "0", "c", "/", "t",
+                ],
             ),
             listed(
                 &PaneFormat::new(2),
-                ["%0", "1", "0", "1", "@0", "1", "$0", "s", "c", "/", "t"],
+                [
+                    "%0", "1", "0", "1", "@0", "1", "$0", "s", "", "0", "0", "c", "/", "t",
+                ],
             ),
         ] {
             assert!(format.parse(&as_lines(&text)).is_err(), "{text}");
@@ -769,7 +901,7 @@ mod tests {
         #[test]
         fn any_path_and_title_survive_a_listing(path in "/(\\PC|\n)*", title in "\\PC*") {
             let format = PaneFormat::new(77);
-            let line = listed(&format, ["%0", "1", "0", "1", "@0", "1", "$0", "s", "c", &path, &title]);
+            let line = listed(&format, ["%0", "1", "0", "1", "@0", "1", "$0", "s", "", "0", "0", "c", &path, &title]);
             let panes = format.parse(&as_lines(&line)).expect("a listing");
             prop_assert_eq!(&*panes[0].path, path.as_str());
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use purplemux_wire::browser::{Ask, AskKind, Detail, Item, Presence, State, Tokens};
+use purplemux_wire::browser::{Ask, AskKind, Detail, Item, Presence, Shell, State, Tokens};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -57,6 +57,9 @@ fn full() -> Value {
         model: Some("claude-opus-5-5".to_owned()),
         ports: vec![1],
         terminal: true,
+        shell: Some(Shell::Running),
+        foreign: false,
+        covered: false,
         hooks: true,
         attention: true,
         episode: Some(1),

@@ -100,8 +100,44 @@ impl Client {
     /// As there, or the answer has another form (a server of another version).
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let value = self.ask(Method::GET, path, None).await?;
-        serde_json::from_value(value)
-            .context("The server answers in another form; is it another version of purplemux?")
+        match serde_json::from_value(value) {
+            Ok(answer) => Ok(answer),
+            Err(error) => {
+                let other = self.another().await;
+                Err(anyhow::Error::new(error).context(other))
+            }
+        }
+    }
+
+    /// Why the server may answer in another form, and what to do: an update puts another program in the place of
+    /// one that runs, and the old one goes on.
+    pub async fn another(&self) -> String {
+        let ours = env!("CARGO_PKG_VERSION");
+        let health = self.ask(Method::GET, "/api/health", None).await;
+        let runs = match health
+            .as_ref()
+            .ok()
+            .and_then(|health| health["version"].as_str())
+        {
+            Some(theirs) if theirs != ours => {
+                format!("it is purplemux {theirs} and this is {ours}")
+            }
+            Some(_) | None => "it was started from another build of purplemux".to_owned(),
+        };
+        let process = self.process().await;
+        let stop = match process {
+            Some(pid) => format!("kill {pid}"),
+            None => "Ctrl-C where it runs".to_owned(),
+        };
+        format!(
+            "The server answers in another form: {runs}. Restart it: stop it ({stop}), then start `purplemux`; tabs live on."
+        )
+    }
+
+    /// The process that listens on the socket, as the kernel knows it.
+    async fn process(&self) -> Option<i32> {
+        let stream = self.connect().await.ok()?;
+        stream.peer_cred().ok()?.pid()
     }
 
     /// The status stream.

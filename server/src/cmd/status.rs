@@ -79,6 +79,7 @@ async fn watch(client: &Client, json: bool) -> Result<()> {
 /// Follows the stream as a browser does: a snapshot, then differences.
 #[derive(Debug)]
 pub struct Follow {
+    client: Client,
     socket: WebSocketStream<UnixStream>,
     /// All rows, as last told.
     pub items: Vec<Item>,
@@ -93,6 +94,7 @@ impl Follow {
     /// No server runs, or it refused.
     pub async fn start(client: &Client) -> Result<Self> {
         Ok(Self {
+            client: client.clone(),
             socket: client.status().await?,
             items: Vec::new(),
             workspaces: Vec::new(),
@@ -119,9 +121,13 @@ impl Follow {
                     continue;
                 }
             };
-            let message: ServerMsg = serde_json::from_str(&text).context(
-                "The server answers in another form; is it another version of purplemux?",
-            )?;
+            let message: ServerMsg = match serde_json::from_str(&text) {
+                Ok(message) => message,
+                Err(error) => {
+                    let other = self.client.another().await;
+                    return Err(anyhow::Error::new(error).context(other));
+                }
+            };
             match message {
                 ServerMsg::Snapshot {
                     now_ms,

@@ -1,4 +1,4 @@
-//! `purplemux tab`: list, create, type into, ask about and close tabs of the running server.
+//! `purplemux tab`: list, create, type into, ask about, reopen and close tabs of the running server.
 
 use anyhow::Result;
 use http::Method;
@@ -79,7 +79,14 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
-    /// Close a tab and end everything in it
+    /// Start the shell of a tab that has ended again, in its directory
+    Reopen {
+        /// The tab's id
+        tab: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Close a tab and end everything in it; a session that you made with tmux yourself lives on
     Close {
         /// The tab's id
         tab: String,
@@ -148,6 +155,12 @@ pub fn run(options: &Options) -> Result<()> {
             common,
             workspace: _,
         } => result(&one(tab, common)?, common.json),
+        Action::Reopen { tab, common } => act(
+            common,
+            Method::POST,
+            &format!("/api/tabs/{}/reopen", id(tab)?),
+            Some(json!({})),
+        ),
         Action::Close {
             tab,
             force,

@@ -111,12 +111,12 @@ async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Resu
 fn pane_of_session(hub: &hub::Handle, session: &str) -> Option<PaneKey> {
     let listing = hub.witnesses().tmux.listing();
     let listing = listing.borrow();
-    let server = listing.server.clone()?;
+    let server = listing.server()?.clone();
     let pane = listing
         .panes
         .iter()
-        .filter(|pane| pane.session.as_ref() == session)
-        .max_by_key(|pane| pane.active)?;
+        .filter(|pane| pane.is_of(session) || *pane.session == *session)
+        .max_by_key(|pane| (pane.is_of(session), pane.active))?;
     Some(PaneKey {
         server,
         pane: pane.pane,

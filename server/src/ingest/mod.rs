@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purplemux_core::{AgentKey, Event, PaneKey};
+use purplemux_wire::tmux::PaneLine;
 use tokio::sync::oneshot;
 use tokio::sync::watch::{Receiver, Sender};
 use tracing::{debug, error};
@@ -70,6 +71,7 @@ pub fn start(hub: &hub::Handle, start: Start) {
     task::spawn("settings files", hooks::merged::follow(start.home.clone()));
     task::spawn("processes", start.processes.run(hub.clone()));
     task::spawn("tmux health", follow_health(hub.clone()));
+    task::spawn("tmux version", follow_version(hub.clone()));
     task::spawn("safety net", net::run(hub.clone(), start.round));
     let (listed, first_listing) = oneshot::channel();
     task::spawn("panes", follow_panes(hub.clone(), listed));
@@ -116,7 +118,7 @@ async fn follow_panes(hub: hub::Handle, first: oneshot::Sender<()>) {
     let mut first = Some(first);
     while listings.changed().await.is_ok() {
         let listing = listings.borrow_and_update().clone();
-        let Some(server) = listing.server.clone() else {
+        let Some(server) = listing.server().cloned() else {
             continue;
         };
         let roots = listing
@@ -133,11 +135,10 @@ async fn follow_panes(hub: hub::Handle, first: oneshot::Sender<()>) {
                 })
             })
             .collect();
-        let panes = listing
-            .panes
-            .iter()
-            .map(|pane| pane.facts(&server))
-            .collect();
+        // Of several sessions that share a pane, the one that is a tab counts: it comes last.
+        let mut lines: Vec<&PaneLine> = listing.panes.iter().collect();
+        lines.sort_by_key(|pane| (pane.tab().is_some(), std::cmp::Reverse(pane.session_id)));
+        let panes = lines.iter().map(|pane| pane.facts(&server)).collect();
         if hub.send(Event::PanesListed { panes }).await.is_err() {
             return;
         }
@@ -157,6 +158,17 @@ async fn follow_health(hub: hub::Handle) {
             tmux::Health::Silent(sentence) => Some(sentence.clone()),
         };
         if hub.degraded(Degraded::Tmux, sentence).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Tells viewers when another tmux is installed than the one that runs.
+async fn follow_version(hub: hub::Handle) {
+    let mut outdated = hub.witnesses().tmux.outdated();
+    while outdated.changed().await.is_ok() {
+        let sentence = outdated.borrow_and_update().clone();
+        if hub.degraded(Degraded::TmuxVersion, sentence).await.is_err() {
             return;
         }
     }

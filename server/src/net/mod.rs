@@ -87,6 +87,7 @@ impl Net {
         self.last = clock::boot();
         let witnesses = self.hub.witnesses();
         witnesses.tmux.look_again();
+        witnesses.tmux.look_at_program();
         witnesses.processes.look_around().await;
         self.rounds.send_modify(|round| *round += 1);
         for agent in self.hub.long_busy().await? {
@@ -178,7 +179,7 @@ fn roots(item: &Item, listing: &tmux::Listing) -> Vec<u32> {
     if item.tab.as_deref() == Some(item.id.as_str()) {
         let panes = listing.panes.iter();
         panes
-            .filter(|pane| *pane.session == *item.id)
+            .filter(|pane| pane.is_of(&item.id))
             .filter_map(|pane| pane.pid)
             .collect()
     } else {

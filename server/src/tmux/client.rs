@@ -14,7 +14,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{debug, info, warn};
 
-use crate::tmux::{Config, Error, HUB_SESSION, Health, Listing, Place};
+use crate::tmux::{Config, Error, HUB_SESSION, Health, Listing, Place, Run, scope};
 use crate::{clock, sys, task};
 
 /// What tmux does not tell by itself (a pane's title, its command, its path) is looked at this often, while
@@ -32,6 +32,9 @@ const HANGS: Duration = Duration::from_secs(15);
 /// The first tmux whose clients have flags (`no-output`, `ignore-size`).
 const TMUX_SINCE: (u32, u32) = (3, 2);
 
+/// Who a tmux server is, how it was set up and what it runs. The version comes last: it may be any text.
+const IDENTITY: &str = "#{pid} #{start_time} #{@purplemux-conf} #{version}";
+
 /// What is asked of the client.
 #[derive(Debug)]
 pub enum Request {
@@ -39,17 +42,29 @@ pub enum Request {
     Command {
         /// The line with its end.
         line: Vec<u8>,
+        /// One more, sent right behind; its answer is thrown away.
+        then: Option<Vec<u8>>,
+        /// The only server that it is meant for; on another it is answered with [`Error::Gone`] and not sent.
+        only_on: Option<TmuxServer>,
         /// Where its output goes.
         answer: oneshot::Sender<Result<Vec<Vec<u8>>, Error>>,
     },
     /// List the panes, although nothing says that they have changed.
     List,
+    /// List the panes from now on, and say what they are.
+    ListNow {
+        /// Where the listing goes.
+        answer: Listed,
+    },
     /// Go away.
     Close {
         /// Rung when it is done.
         closed: oneshot::Sender<()>,
     },
 }
+
+/// Where a listing goes that somebody waits for.
+type Listed = oneshot::Sender<Result<Arc<Listing>, Error>>;
 
 /// What a reply is for, in the order of the commands.
 enum Pending {
@@ -59,7 +74,8 @@ enum Pending {
     },
     Identity,
     Globals,
-    Listing,
+    /// With those who wait for it.
+    Listing(Vec<Listed>),
     Nothing,
 }
 
@@ -72,6 +88,8 @@ pub struct Client {
     publish: watch::Sender<Arc<Listing>>,
     health: watch::Sender<Health>,
     failures: u32,
+    /// Starting the server in a scope of its own did not work; it is started without from now on.
+    unscoped: bool,
 }
 
 /// Why a connection ended.
@@ -97,19 +115,31 @@ impl Client {
             publish,
             health,
             failures: 0,
+            unscoped: false,
         }
     }
 
     /// Connects, and connects again, until it is closed or nobody holds a handle any more.
     pub async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         loop {
-            let why = match self.connect() {
+            let scope = if self.unscoped {
+                None
+            } else {
+                scope::of(&self.place)
+            };
+            let why = match self.connect(scope.as_ref()) {
                 Ok(connection) => match self.talk(connection, &mut requests).await {
                     End::Closed => return,
                     End::Lost(why) => why,
-                    End::Refused(why) => too_old().await.unwrap_or(why),
+                    End::Refused(why) => {
+                        self.unscoped |= scope.is_some();
+                        too_old().await.unwrap_or(why)
+                    }
                 },
-                Err(why) => why,
+                Err(why) => {
+                    self.unscoped |= scope.is_some();
+                    why
+                }
             };
             self.failed(&why);
             if !self.wait(&why, &mut requests).await {
@@ -122,12 +152,15 @@ impl Client {
         clippy::disallowed_methods,
         reason = "the one control client; it is asked instead of starting a process per question"
     )]
-    fn connect(&self) -> Result<Connection, String> {
+    fn connect(&self, scope: Option<&scope::Scope>) -> Result<Connection, String> {
         self.place
             .prepare()
             .map_err(|error| format!("tmux can't be set up: {error:#}"))?;
-        let mut command = Command::new("tmux");
+        let mut words = scope.map(scope::Scope::words).unwrap_or_default();
+        words.push("tmux".into());
+        let mut command = Command::new(&words[0]);
         command
+            .args(&words[1..])
             .args(["-u"])
             .args(self.place.arguments())
             .args(["-C", "new-session", "-A", "-s", HUB_SESSION])
@@ -168,7 +201,8 @@ impl Client {
             greeted: false,
             listing: false,
             list_again: false,
-            server: None,
+            listeners: Vec::new(),
+            run: None,
             told: false,
             oldest: Some(now),
             check_at: Some(now + ANSWER),
@@ -182,6 +216,9 @@ impl Client {
             tokio::select! {
                 request = requests.recv() => match request {
                     Some(Request::Command { answer, .. }) => {
+                        task::answer(answer, Err(Error::Unreachable(why.to_owned())));
+                    }
+                    Some(Request::ListNow { answer }) => {
                         task::answer(answer, Err(Error::Unreachable(why.to_owned())));
                     }
                     // Connecting lists them.
@@ -223,11 +260,24 @@ impl Client {
                     }
                     Err(error) => return connection.lost(&error.to_string()),
                 },
-                request = requests.recv(), if connection.server.is_some() => match request {
-                    Some(Request::Command { line, answer }) => {
+                request = requests.recv(), if connection.run.is_some() => match request {
+                    Some(Request::Command { line, then, only_on, answer }) => {
+                        if only_on.is_some_and(|meant| !connection.is_on(&meant)) {
+                            task::answer(answer, Err(Error::Gone));
+                            continue;
+                        }
                         let until = clock::boot() + ANSWER;
-                        let pending = Pending::Answer { answer, until };
-                        if let Err(why) = connection.write(&line, pending).await {
+                        let first = (line, Pending::Answer { answer, until });
+                        let second = then.map(|line| (line, Pending::Nothing));
+                        for (line, pending) in std::iter::once(first).chain(second) {
+                            if let Err(why) = connection.write(&line, pending).await {
+                                return connection.lost(&why);
+                            }
+                        }
+                    }
+                    Some(Request::ListNow { answer }) => {
+                        connection.listeners.push(answer);
+                        if let Err(why) = self.list(&mut connection).await {
                             return connection.lost(&why);
                         }
                     }
@@ -275,12 +325,12 @@ impl Client {
                 | Notification::WindowsChanged
                 | Notification::LayoutChanged
                 | Notification::ActiveChanged
+                | Notification::PaneModeChanged
                 | Notification::SessionChanged => self.list(connection).await,
                 Notification::Exit { reason } => {
                     Err(reason.unwrap_or_else(|| "tmux let us go".to_owned()))
                 }
-                Notification::PaneModeChanged
-                | Notification::Output { .. }
+                Notification::Output { .. }
                 | Notification::Subscription { .. }
                 | Notification::Other { .. } => Ok(()),
             },
@@ -297,7 +347,7 @@ impl Client {
         let ask = |arguments: &[&str]| {
             purplemux_wire::tmux::command(arguments).map_err(|error| error.to_string())
         };
-        let identity = ask(&["display-message", "-p", "#{pid}"])?;
+        let identity = ask(&["display-message", "-p", IDENTITY])?;
         connection.write(&identity, Pending::Identity).await?;
         let globals = ask(&["show-environment", "-g"])?;
         connection.write(&globals, Pending::Globals).await
@@ -323,35 +373,57 @@ impl Client {
                 Ok(())
             }
             Pending::Identity => {
-                let pid: u32 = text(&reply)
-                    .trim()
+                let said = text(&reply);
+                let words: Vec<&str> = said.trim().splitn(4, ' ').collect();
+                let [pid, since, set_up, version] = words[..] else {
+                    return Err(format!("tmux does not say who it is: {said}"));
+                };
+                let pid: u32 = pid
                     .parse()
                     .map_err(|_| "tmux does not say its process id".to_owned())?;
                 let start = sys::stat(pid)
                     .ok_or_else(|| format!("tmux names process {pid}, which is not there"))?
                     .start;
-                info!("tmux server {pid} at {}", self.place.socket().display());
-                connection.server = Some(TmuxServer {
+                info!(
+                    "tmux {version}, process {pid}, at {}",
+                    self.place.socket().display()
+                );
+                let server = TmuxServer {
                     host: self.config.host.clone(),
                     pid,
                     start,
+                };
+                let run = Some(Run {
+                    server,
+                    since: since.to_owned(),
+                    version: version.to_owned(),
                 });
-                // Before any command of ours is answered, `ensure_server` finds who answers.
-                let server = connection.server.clone();
+                connection.run.clone_from(&run);
+                // Before any command of ours is answered it is known who answers.
                 self.publish.send_if_modified(|shown| {
-                    let other = shown.server != server;
-                    if other {
+                    if shown.run != run {
                         let panes = Vec::new();
-                        *shown = Arc::new(Listing { server, panes });
+                        *shown = Arc::new(Listing { run, panes });
                     }
                     false
                 });
+                if set_up != self.place.set_up() {
+                    // Somebody else has started it, or a purplemux with other settings has.
+                    let file = self.place.configuration();
+                    let file = file.to_string_lossy();
+                    let line = purplemux_wire::tmux::command(&["source-file", &file])
+                        .map_err(|error| error.to_string())?;
+                    connection.write(&line, Pending::Nothing).await?;
+                }
                 self.list(connection).await
             }
             Pending::Globals => self.set_globals(connection, &reply).await,
-            Pending::Listing => {
+            Pending::Listing(listeners) => {
                 connection.listing = false;
-                self.listed(connection, &reply);
+                let listed = self.listed(connection, &reply);
+                for listener in listeners {
+                    task::answer(listener, listed.clone());
+                }
                 if std::mem::take(&mut connection.list_again) {
                     self.list(connection).await?;
                 }
@@ -403,7 +475,7 @@ impl Client {
     }
 
     async fn list(&mut self, connection: &mut Connection) -> Result<(), String> {
-        if connection.server.is_none() {
+        if connection.run.is_none() {
             return Ok(());
         }
         if connection.listing {
@@ -415,19 +487,24 @@ impl Client {
         let line = purplemux_wire::tmux::command(&["list-panes", "-a", "-F", &format])
             .map_err(|error| error.to_string())?;
         connection.listing = true;
-        connection.write(&line, Pending::Listing).await
+        let listeners = std::mem::take(&mut connection.listeners);
+        connection.write(&line, Pending::Listing(listeners)).await
     }
 
-    fn listed(&mut self, connection: &mut Connection, reply: &Reply) {
+    fn listed(
+        &mut self,
+        connection: &mut Connection,
+        reply: &Reply,
+    ) -> Result<Arc<Listing>, Error> {
         if !reply.ok || reply.cut {
             self.failed(&text(reply));
-            return;
+            return Err(Error::Refused(text(reply)));
         }
         let panes = match self.format.parse(&reply.lines) {
             Ok(panes) => panes,
             Err(error) => {
                 self.failed(&error.to_string());
-                return;
+                return Err(Error::Unreachable(error.to_string()));
             }
         };
         self.succeeded();
@@ -435,19 +512,20 @@ impl Client {
             .into_iter()
             .filter(|pane| pane.session.as_ref() != HUB_SESSION)
             .collect();
-        let listing = Listing {
-            server: connection.server.clone(),
+        let listing = Arc::new(Listing {
+            run: connection.run.clone(),
             panes,
-        };
+        });
         // The first listing of a connection is always told: it may be the one that says "no panes".
         let first = !std::mem::replace(&mut connection.told, true);
         self.publish.send_if_modified(|shown| {
-            let changed = first || **shown != listing;
+            let changed = first || *shown != listing;
             if changed {
-                *shown = Arc::new(listing);
+                *shown = Arc::clone(&listing);
             }
             changed
         });
+        Ok(listing)
     }
 
     fn failed(&mut self, why: &str) {
@@ -485,7 +563,10 @@ struct Connection {
     greeted: bool,
     listing: bool,
     list_again: bool,
-    server: Option<TmuxServer>,
+    /// Those who wait for the next listing that is asked for.
+    listeners: Vec<Listed>,
+    /// Who answers; until that is known nothing else is asked.
+    run: Option<Run>,
     /// Its panes have been published once.
     told: bool,
     /// Since when the oldest command (or the greeting) waits for its answer.
@@ -495,6 +576,10 @@ struct Connection {
 }
 
 impl Connection {
+    fn is_on(&self, server: &TmuxServer) -> bool {
+        self.run.as_ref().is_some_and(|run| run.server == *server)
+    }
+
     async fn write(&mut self, line: &[u8], pending: Pending) -> Result<(), String> {
         self.pending.push_back(pending);
         if self.oldest.is_none() {
@@ -515,13 +600,34 @@ impl Connection {
     /// Answers those who have waited too long; how long the oldest command has waited, if too long.
     fn give_up_late(&mut self) -> Option<Duration> {
         let now = clock::boot();
+        let silent = || Error::Unreachable("tmux does not answer.".to_owned());
         for pending in &mut self.pending {
-            let late = matches!(pending, Pending::Answer { until, .. } if *until <= now);
-            if late
-                && let Pending::Answer { answer, .. } = std::mem::replace(pending, Pending::Nothing)
-            {
-                let why = Error::Unreachable("tmux does not answer.".to_owned());
-                task::answer(answer, Err(why));
+            match pending {
+                Pending::Answer { until, .. } if *until <= now => {
+                    if let Pending::Answer { answer, .. } =
+                        std::mem::replace(pending, Pending::Nothing)
+                    {
+                        task::answer(answer, Err(silent()));
+                    }
+                }
+                Pending::Answer { .. }
+                | Pending::Identity
+                | Pending::Globals
+                | Pending::Listing(_)
+                | Pending::Nothing => {}
+            }
+        }
+        // Whoever waits for a listing waits no longer than for anything else.
+        if self.check_at.is_some_and(|at| at <= now) {
+            let waiting = self.pending.iter_mut().filter_map(|pending| match pending {
+                Pending::Listing(listeners) => Some(std::mem::take(listeners)),
+                Pending::Answer { .. }
+                | Pending::Identity
+                | Pending::Globals
+                | Pending::Nothing => None,
+            });
+            for listener in waiting.flatten().chain(self.listeners.drain(..)) {
+                task::answer(listener, Err(silent()));
             }
         }
         if self.check_at.is_none_or(|at| at > now) {
@@ -532,10 +638,16 @@ impl Connection {
     }
 
     fn lost(mut self, why: &str) -> End {
+        let lost = || Error::Unreachable(why.to_owned());
         for pending in self.pending.drain(..) {
-            if let Pending::Answer { answer, .. } = pending {
-                task::answer(answer, Err(Error::Unreachable(why.to_owned())));
+            match pending {
+                Pending::Answer { answer, .. } => task::answer(answer, Err(lost())),
+                Pending::Listing(listeners) => self.listeners.extend(listeners),
+                Pending::Identity | Pending::Globals | Pending::Nothing => {}
             }
+        }
+        for listener in self.listeners.drain(..) {
+            task::answer(listener, Err(lost()));
         }
         // Only our own client; the server and its tabs live on.
         if let Err(error) = self.child.start_kill() {

@@ -7,15 +7,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use purplemux_core::{HostId, TabId, TmuxServer};
-use purplemux_wire::tmux::PaneLine;
+use purplemux_wire::tmux::{Belongs, HIDDEN, PaneLine, TAB_OPTION};
 use thiserror::Error;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use crate::home::random_hex;
 use crate::ingest::process::ForeignPane;
 use crate::{hooks, task};
 
 mod client;
 mod place;
+mod program;
+mod scope;
 
 pub mod environment;
 
@@ -42,6 +45,12 @@ pub enum Error {
     /// tmux is missing, too old, or does not answer.
     #[error("{0}")]
     Unreachable(String),
+    /// What was meant is no more: another tmux server runs now, or this one has no such session.
+    #[error("The shell in this tab has ended.")]
+    Gone,
+    /// Its pane does not take text now; a sentence that says why and what to do.
+    #[error("{0}")]
+    Deaf(String),
 }
 
 /// How a terminal is attached to a tab: run this in a pty, with exactly this environment.
@@ -55,13 +64,87 @@ pub struct Attach {
     pub environment: Vec<(OsString, OsString)>,
 }
 
+/// One run of a tmux server on our socket, from its start to its end. Whatever comes after it is another, with
+/// other sessions under the same names and numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its process.
+    pub server: TmuxServer,
+    /// When it started, as tmux says it (`#{start_time}`): what a client can be made to compare before it does
+    /// anything.
+    pub since: String,
+    /// The version it runs, whatever is installed by now.
+    pub version: String,
+}
+
 /// The panes of our server, all but the hub's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
     /// The server they are on; `None` until it has answered once.
-    pub server: Option<TmuxServer>,
-    /// All panes of all sessions.
+    pub run: Option<Run>,
+    /// All panes of all sessions. One that several sessions share comes once for each.
     pub panes: Vec<PaneLine>,
+}
+
+impl Listing {
+    /// Its server's process.
+    #[must_use]
+    pub fn server(&self) -> Option<&TmuxServer> {
+        self.run.as_ref().map(|run| &run.server)
+    }
+
+    /// The session that is this tab.
+    #[must_use]
+    pub fn session_of(&self, tab: &str) -> Option<Session> {
+        let pane = self.panes.iter().find(|pane| pane.is_of(tab))?;
+        Some(Session {
+            run: self.run.clone()?,
+            id: pane.session_id,
+        })
+    }
+
+    /// Sessions of others that are no tab yet: each once, with the directory of its active pane.
+    #[must_use]
+    pub fn strangers(&self) -> Vec<&PaneLine> {
+        let mut found: Vec<&PaneLine> = Vec::new();
+        for pane in &self.panes {
+            if pane.belongs != Belongs::Nobody {
+                continue;
+            }
+            match found
+                .iter_mut()
+                .find(|other| other.session_id == pane.session_id)
+            {
+                Some(other) if pane.active => *other = pane,
+                Some(_) => {}
+                None => found.push(pane),
+            }
+        }
+        found
+    }
+}
+
+/// One session: tmux's number for it, which is never used again in the same run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// The run it is in.
+    pub run: Run,
+    /// The number behind `$`.
+    pub id: u32,
+}
+
+impl Session {
+    /// As a target for a session; exact, whatever the session is called.
+    #[must_use]
+    pub fn target(&self) -> String {
+        format!("${}", self.id)
+    }
+
+    /// As a target for its active pane.
+    #[must_use]
+    pub fn pane(&self) -> String {
+        format!("${}:", self.id)
+    }
 }
 
 /// How talking to tmux goes.
@@ -80,6 +163,8 @@ pub struct Handle {
     requests: mpsc::Sender<client::Request>,
     listing: watch::Receiver<Arc<Listing>>,
     health: watch::Receiver<Health>,
+    outdated: watch::Receiver<Option<String>>,
+    look_at_program: Arc<Notify>,
     place: Arc<Place>,
 }
 
@@ -100,10 +185,23 @@ impl Handle {
         let (tell, health) = watch::channel(Health::Fine);
         let client = client::Client::new(config, Arc::clone(&place), publish, tell);
         task::spawn("tmux", client.run(queue));
+        let look_at_program = Arc::new(Notify::new());
+        let (say, outdated) = watch::channel(None);
+        task::spawn(
+            "tmux program",
+            program::watch(
+                Arc::clone(&place),
+                listing.clone(),
+                Arc::clone(&look_at_program),
+                say,
+            ),
+        );
         Self {
             requests,
             listing,
             health,
+            outdated,
+            look_at_program,
             place,
         }
     }
@@ -126,15 +224,39 @@ impl Handle {
         self.health.clone()
     }
 
-    /// Waits for the server, which is started if it does not run. Cheap when that is done already.
+    /// A sentence while the tmux that runs is not the one that is installed any more.
+    #[must_use]
+    pub fn outdated(&self) -> watch::Receiver<Option<String>> {
+        self.outdated.clone()
+    }
+
+    /// Waits for the server, which is started if it does not run, and lists its panes as they are now.
     ///
     /// # Errors
     /// It can't be started, or does not answer.
-    pub async fn ensure_server(&self) -> Result<TmuxServer, Error> {
-        // The answer comes after the connection was made and the server has said who it is.
-        self.command(&["display-message", "-p", "#{pid}"]).await?;
-        let server = self.listing.borrow().server.clone();
-        server.ok_or_else(|| Error::Unreachable("tmux does not say who it is.".to_owned()))
+    pub async fn list_now(&self) -> Result<Arc<Listing>, Error> {
+        let (answer, answered) = oneshot::channel();
+        self.requests
+            .send(client::Request::ListNow { answer })
+            .await
+            .map_err(|_| stopping())?;
+        answered.await.map_err(|_| stopping())?
+    }
+
+    /// The session that is this tab, as tmux has it now.
+    ///
+    /// # Errors
+    /// [`Error::Gone`] if there is none; tmux can't be reached.
+    pub async fn session(&self, tab: &TabId) -> Result<Session, Error> {
+        let listing = match self.list_now().await {
+            Ok(listing) => listing,
+            // What was last known names the very session or nothing at all.
+            Err(error) => {
+                let known = self.listing.borrow().session_of(tab.as_str());
+                return known.ok_or(error);
+            }
+        };
+        listing.session_of(tab.as_str()).ok_or(Error::Gone)
     }
 
     /// Runs one tmux command over the control client and returns its output lines. Arguments are passed
@@ -143,12 +265,37 @@ impl Handle {
     /// # Errors
     /// tmux refuses it, or can't be reached within five seconds.
     pub async fn command(&self, arguments: &[&str]) -> Result<Vec<String>, Error> {
-        let line = purplemux_wire::tmux::command(arguments)
-            .map_err(|error| Error::Refused(error.to_string()))?;
+        self.ask(None, arguments, None).await
+    }
+
+    /// As [`Self::command`], and only in that run of the server: what the numbers in `arguments` name in the
+    /// next one is another's.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Gone`] if that run is over.
+    pub async fn command_in(&self, run: &Run, arguments: &[&str]) -> Result<Vec<String>, Error> {
+        self.ask(Some(run.server.clone()), arguments, None).await
+    }
+
+    /// `then` is sent right behind, before anything else can be, and its answer is nobody's business.
+    async fn ask(
+        &self,
+        only_on: Option<TmuxServer>,
+        arguments: &[&str],
+        then: Option<&[&str]>,
+    ) -> Result<Vec<String>, Error> {
+        let line = |arguments: &[&str]| {
+            purplemux_wire::tmux::command(arguments)
+                .map_err(|error| Error::Refused(error.to_string()))
+        };
         let (answer, answered) = oneshot::channel();
-        let stopping = || Error::Unreachable("purplemux is stopping".to_owned());
         self.requests
-            .send(client::Request::Command { line, answer })
+            .send(client::Request::Command {
+                line: line(arguments)?,
+                then: then.map(line).transpose()?,
+                only_on,
+                answer,
+            })
             .await
             .map_err(|_| stopping())?;
         let lines = answered.await.map_err(|_| stopping())??;
@@ -158,11 +305,12 @@ impl Handle {
             .collect())
     }
 
-    /// Makes the tmux session of a tab, detached. `environment` is added to the clean one; an empty
-    /// `command` is the person's login shell with our shell integration.
+    /// Makes the tmux session of a tab, detached, and marks it as that tab's before it can be listed.
+    /// `environment` is added to the clean one; an empty `command` is the person's login shell with our shell
+    /// integration.
     ///
     /// # Errors
-    /// There is a session of that name, or tmux can't be reached.
+    /// tmux can't start it, or can't be reached.
     pub async fn new_session(
         &self,
         tab: &TabId,
@@ -170,9 +318,32 @@ impl Handle {
         environment: &[(String, String)],
         command: &[String],
     ) -> Result<(), Error> {
+        let named = |error: &Error| matches!(error, Error::Refused(why) if why.contains("duplicate session"));
+        match self
+            .new_session_named(tab, tab.as_str(), cwd, environment, command)
+            .await
+        {
+            // Somebody has made a session of that name, which is theirs.
+            Err(error) if named(&error) => {
+                let other = format!("{tab}-{}", random_hex::<2>());
+                self.new_session_named(tab, &other, cwd, environment, command)
+                    .await
+            }
+            done => done,
+        }
+    }
+
+    async fn new_session_named(
+        &self,
+        tab: &TabId,
+        name: &str,
+        cwd: &Path,
+        environment: &[(String, String)],
+        command: &[String],
+    ) -> Result<(), Error> {
         let shell = hooks::shell::launch(&self.place.home, &environment::shell());
         let cwd = literal(&cwd.to_string_lossy());
-        let mut arguments = vec!["new-session", "-d", "-s", tab.as_str(), "-c", &cwd];
+        let mut arguments = vec!["new-session", "-d", "-s", name, "-c", &cwd];
         // Until a terminal is attached; then its size is the window's.
         arguments.extend(["-x", "120", "-y", "36"]);
         let pairs: Vec<String> = environment
@@ -194,47 +365,94 @@ impl Handle {
             command
         };
         arguments.extend(command.iter().map(String::as_str));
-        self.command(&arguments).await.map(drop)
+        let target = format!("={name}:");
+        let mark = ["set-option", "-t", &target, TAB_OPTION, tab.as_str()];
+        self.ask(None, &arguments, Some(&mark)).await.map(drop)
     }
 
-    /// Ends the tmux session of a tab with everything in it. `Ok` also if it had ended already.
+    /// Marks a session of somebody else's as this tab.
+    ///
+    /// # Errors
+    /// It has ended, or tmux can't be reached.
+    pub async fn adopt(&self, session: &Session, tab: &TabId) -> Result<(), Error> {
+        self.mark(session, tab.as_str()).await
+    }
+
+    /// Lets a session of somebody else's be no tab any more; it lives on as it is.
+    ///
+    /// # Errors
+    /// It has ended, or tmux can't be reached.
+    pub async fn hide(&self, session: &Session) -> Result<(), Error> {
+        self.mark(session, HIDDEN).await
+    }
+
+    async fn mark(&self, session: &Session, mark: &str) -> Result<(), Error> {
+        let arguments = ["set-option", "-t", &session.target(), TAB_OPTION, mark];
+        self.command_in(&session.run, &arguments).await?;
+        // tmux tells nobody about an option.
+        self.look_again();
+        Ok(())
+    }
+
+    /// Ends a session with everything in it. `Ok` also if it had ended already.
     ///
     /// # Errors
     /// tmux can't be reached.
-    pub async fn kill_session(&self, tab: &TabId) -> Result<(), Error> {
-        match self
-            .command(&["kill-session", "-t", &format!("={tab}")])
-            .await
-        {
-            Ok(_) => Ok(()),
+    pub async fn kill_session(&self, session: &Session) -> Result<(), Error> {
+        let arguments = ["kill-session", "-t", &session.target()];
+        match self.command_in(&session.run, &arguments).await {
+            Ok(_) | Err(Error::Gone) => Ok(()),
             Err(Error::Refused(why)) if why.contains("can't find session") => Ok(()),
             Err(error) => Err(error),
         }
     }
 
     /// Types text into a tab's active pane, as one bracketed paste where the program asked for it, then
-    /// Enter if wanted. Leaves the scroll-back first, which would take the keys for its own. Control
-    /// characters other than line breaks and tabs are left out: they are keys, not text, and could end
+    /// Enter if wanted. Leaves the scroll-back and tmux's menus first, which would take the keys for their own.
+    /// Control characters other than line breaks and tabs are left out: they are keys, not text, and could end
     /// the paste.
     ///
     /// # Errors
-    /// There is no such tab, or tmux can't be reached.
+    /// [`Error::Gone`] if the tab has ended, [`Error::Deaf`] if its pane does not take text; tmux can't be
+    /// reached.
     pub async fn send_text(&self, tab: &TabId, text: &str, enter: bool) -> Result<(), Error> {
-        let target = format!("={tab}:");
+        let session = self.session(tab).await?;
+        let run = &session.run;
         let text: String = text
             .chars()
             .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
             .collect();
-        self.command(&["copy-mode", "-q", "-t", &target]).await?;
+        let active = session.pane();
+        let arguments = ["display-message", "-p", "-t", &active, "#{pane_id}"];
+        let pane = self.command_in(run, &arguments).await?;
+        // From here on this very pane, whichever becomes the active one.
+        let pane = pane.first().ok_or(Error::Gone)?;
+        self.command_in(run, &["copy-mode", "-q", "-t", pane])
+            .await?;
+        let question = "#{pane_dead} #{pane_in_mode} #{pane_input_off}";
+        let state = self
+            .command_in(run, &["display-message", "-p", "-t", pane, question])
+            .await?;
+        let state: Vec<&str> = state
+            .first()
+            .map(|line| line.split(' ').collect())
+            .unwrap_or_default();
+        if let Some(why) = deaf(&state) {
+            return Err(Error::Deaf(why.to_owned()));
+        }
         if !text.is_empty() {
             let buffer = format!("purplemux-{tab}");
-            self.command(&["set-buffer", "-b", &buffer, "--", &text])
+            self.command_in(run, &["set-buffer", "-b", &buffer, "--", &text])
                 .await?;
-            self.command(&["paste-buffer", "-p", "-d", "-b", &buffer, "-t", &target])
-                .await?;
+            self.command_in(
+                run,
+                &["paste-buffer", "-p", "-d", "-b", &buffer, "-t", pane],
+            )
+            .await?;
         }
         if enter {
-            self.command(&["send-keys", "-t", &target, "Enter"]).await?;
+            self.command_in(run, &["send-keys", "-t", pane, "Enter"])
+                .await?;
         }
         Ok(())
     }
@@ -245,14 +463,26 @@ impl Handle {
         drop(self.requests.try_send(client::Request::List));
     }
 
-    /// How to attach a terminal to a tab. The features are those of xterm.js; a tmux that does not know
-    /// one of them ignores it.
+    /// Looks whether another tmux has been installed meanwhile.
+    pub fn look_at_program(&self) {
+        self.look_at_program.notify_one();
+    }
+
+    /// How to attach a terminal to a session of ours. The features are those of xterm.js; a tmux that does not
+    /// know one of them ignores it. The client itself makes sure that it has reached the run that is meant, and
+    /// leaves at once if not: between our question and its start the server may have been another's.
     #[must_use]
-    pub fn attach_command(&self, tab: &TabId) -> Attach {
-        let mut arguments: Vec<OsString> = ["-u", "-T", FEATURES].map(OsString::from).into();
+    pub fn attach_command(&self, session: &Session) -> Attach {
+        let mut arguments: Vec<OsString> = ["-u", "-N", "-T", FEATURES].map(OsString::from).into();
         arguments.extend(self.place.arguments());
-        arguments.extend(["attach-session", "-E", "-t"].map(OsString::from));
-        arguments.push(format!("={tab}").into());
+        let Run { server, since, .. } = &session.run;
+        let meant = format!(
+            "#{{&&:#{{==:#{{pid}},{}}},#{{==:#{{start_time}},{since}}}}}",
+            server.pid
+        );
+        let attach = format!("attach-session -E -t '${}'", session.id);
+        arguments.extend(["if-shell", "-F", &meant, &attach].map(OsString::from));
+        self.look_at_program();
         Attach {
             program: "tmux".into(),
             arguments,
@@ -300,6 +530,26 @@ impl Handle {
     }
 }
 
+fn stopping() -> Error {
+    Error::Unreachable("purplemux is stopping".to_owned())
+}
+
+/// Why a pane that says this of itself (dead, in a mode, input off) takes no text.
+fn deaf(state: &[&str]) -> Option<&'static str> {
+    match state {
+        ["1", ..] => {
+            Some("The program in this tab has exited; reopen the tab to start its shell again.")
+        }
+        [_, "0" | "", "1", ..] => {
+            Some("Input to this pane is switched off; `tmux select-pane -e` in it switches it on.")
+        }
+        [_, "0" | "", ..] => None,
+        _ => Some(
+            "This tab is scrolled back and does not leave that; press q in it, then send again.",
+        ),
+    }
+}
+
 /// A text for an argument that tmux expands as a format (tmux(1), FORMATS): without this a directory's name
 /// could be a command, `#(…)`. `##` stands for one `#`, but for `#`s before a `[`, which are left alone.
 fn literal(text: &str) -> String {
@@ -322,6 +572,20 @@ fn literal(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pane_that_takes_no_text_says_why() {
+        assert_eq!(deaf(&["0", "0", "0"]), None);
+        assert_eq!(deaf(&["0", "0"]), None, "a tmux that knows no input_off");
+        for (state, why) in [
+            (["1", "0", "0"], "has exited"),
+            (["0", "1", "0"], "scrolled back"),
+            (["0", "0", "1"], "switched off"),
+        ] {
+            assert!(deaf(&state).is_some_and(|said| said.contains(why)), "{why}");
+        }
+        assert!(deaf(&[]).is_some(), "tmux says nothing");
+    }
 
     #[test]
     fn hashes_stand_for_themselves() {

@@ -56,8 +56,21 @@ impl Place {
         ]
     }
 
-    fn configuration(&self) -> PathBuf {
+    /// The file that the server is set up with.
+    #[must_use]
+    pub fn configuration(&self) -> PathBuf {
         self.home.join("tmux.conf")
+    }
+
+    /// What a server says of itself (`#{@purplemux-conf}`) that was set up with this very configuration.
+    #[must_use]
+    pub fn set_up(&self) -> String {
+        mark(&self.text())
+    }
+
+    fn text(&self) -> String {
+        let shell = hooks::shell::launch(&self.home, &environment::shell());
+        configuration(&shell)
     }
 
     /// Writes the configuration and makes the socket's directory, as `tmux -L` would.
@@ -66,8 +79,8 @@ impl Place {
     /// The home can't be written, or the directory belongs to somebody else.
     pub fn prepare(&self) -> anyhow::Result<()> {
         use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
-        let shell = hooks::shell::launch(&self.home, &environment::shell());
-        let text = configuration(&shell);
+        let text = self.text();
+        let text = format!("{text}\nset -s @purplemux-conf {}\n", mark(&text));
         write_atomic(&self.configuration(), text.as_bytes(), 0o600)?;
         if let Some(folder) = self.socket.parent() {
             match std::fs::DirBuilder::new().mode(0o700).create(folder) {
@@ -84,6 +97,12 @@ impl Place {
         }
         Ok(())
     }
+}
+
+/// Stands for a configuration's text.
+fn mark(text: &str) -> String {
+    let hash = hex(&Sha256::digest(text.as_bytes()));
+    hash[..8].to_owned()
 }
 
 fn is_default(home: &Path) -> bool {
@@ -113,7 +132,7 @@ fn socket(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Our tmux.conf. Read once, when the server starts.
+/// Our tmux.conf. Read when the server starts, and by one that was started without it.
 fn configuration(shell: &hooks::shell::Launch) -> String {
     let default_command = shell
         .environment

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::auth::Denied;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
-use crate::clock;
 use crate::hub::Snapshot;
 use crate::tabs::{NewTab, Refusal};
+use crate::{clock, tmux};
 
 /// The largest text typed into a tab by a program, with room for its JSON: the paste of 1 MB that a browser
 /// may make as well.
@@ -252,6 +252,15 @@ pub async fn close_tab(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// `POST /api/tabs/{id}/reopen`: starts the shell of a tab that has ended again, in the tab's directory.
+///
+/// # Errors
+/// 404, 409 (its shell lives) or 503 with the reason.
+pub async fn reopen_tab(State(app): Shared, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+    app.tabs.reopen(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
 /// Body of `POST /api/tabs/{id}/send`.
 #[derive(Debug, Deserialize)]
 pub struct Typed {
@@ -263,7 +272,7 @@ pub struct Typed {
 /// `POST /api/tabs/{id}/send`.
 ///
 /// # Errors
-/// 404, 409 (the shell has ended) or 503 with the reason.
+/// 404, 409 (the shell has ended, or its pane takes no text) or 503 with the reason.
 pub async fn send(
     State(app): Shared,
     Path(id): Path<String>,
@@ -278,8 +287,12 @@ impl From<Refusal> for Problem {
         let status = match &refusal {
             Refusal::Absent(_) => StatusCode::NOT_FOUND,
             Refusal::Invalid(_) => StatusCode::BAD_REQUEST,
-            Refusal::InTheWay(_) => StatusCode::CONFLICT,
-            Refusal::Tmux(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Refusal::InTheWay(_) | Refusal::Tmux(tmux::Error::Gone | tmux::Error::Deaf(_)) => {
+                StatusCode::CONFLICT
+            }
+            Refusal::Tmux(tmux::Error::Refused(_) | tmux::Error::Unreachable(_)) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Refusal::Failed(error) => return Self::internal(error),
         };
         Self::new(status, refusal.to_string())
@@ -347,10 +360,9 @@ pub async fn check_claude(
 /// The nearest Claude in the process tree below a tab's panes, as the kernel has it now. Whoever is found is
 /// announced to the hub by the process witness.
 async fn claude_in(app: &App, tab: &str) -> Option<u32> {
-    let target = format!("={tab}:");
-    let question = ["list-panes", "-s", "-t", &target, "-F", "#{pane_pid}"];
-    let panes = app.tmux.command(&question).await.ok()?;
-    let mut level: Vec<u32> = panes.iter().filter_map(|pid| pid.parse().ok()).collect();
+    let listing = app.tmux.list_now().await.ok()?;
+    let panes = listing.panes.iter().filter(|pane| pane.is_of(tab));
+    let mut level: Vec<u32> = panes.filter_map(|pane| pane.pid).collect();
     let mut asked = 0;
     while !level.is_empty() && asked < TREE_MAX {
         for pid in &level {

@@ -113,7 +113,7 @@ fn look(app: &App, item: &Item, agent: &AgentKey) -> Look {
     let listing = app.tmux.listing();
     let pane = item.tab.as_ref().and_then(|tab| {
         let panes = &listing.borrow().panes;
-        let in_tab = panes.iter().find(|pane| *pane.session == *tab.as_str());
+        let in_tab = panes.iter().find(|pane| pane.is_of(tab.as_str()));
         in_tab.map(|pane| pane.pane)
     });
     Look {

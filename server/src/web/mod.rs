@@ -239,6 +239,7 @@ pub fn router(app: Arc<App>) -> Router {
             delete(api::close_tab).patch(api::rename_tab),
         )
         .route("/api/tabs/{id}/send", post(api::send))
+        .route("/api/tabs/{id}/reopen", post(api::reopen_tab))
         .route("/api/check-claude", get(api::check_claude))
         .route("/api/claude", get(api::claude))
         .route("/api/explain", get(explain::explain))

@@ -16,6 +16,7 @@ use purplemux_core::{AgentKey, EpisodeId, Event, HostId};
 use purplemux_wire::browser::{Changes, ClientMsg, Level, ServerMsg, diff};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
+use tracing::debug;
 
 use super::terminal_ws::{farewell, greet};
 use super::{App, Caller, Shared};
@@ -106,6 +107,15 @@ async fn read(
                 request,
                 item,
                 episode,
+                // It may have been scrolled back in the very moment; the page says so again once it is not.
+            }) if covered(app, &item) => {
+                debug!(request, episode, "{item} can't have been seen");
+                None
+            }
+            Ok(ClientMsg::Seen {
+                request,
+                item,
+                episode,
             }) => tell(app, request, &item, episode, |agent, episode| Event::Seen {
                 agent,
                 episode,
@@ -129,6 +139,14 @@ async fn read(
             return (close_code::NORMAL, "");
         }
     }
+}
+
+/// Whether the end of a row's screen is not what its terminal shows.
+fn covered(app: &App, item: &str) -> bool {
+    let snapshots = app.hub.snapshots();
+    let snapshot = snapshots.borrow();
+    let mut rows = snapshot.items.iter();
+    rows.any(|row| row.id == item && row.covered)
 }
 
 /// Hands what the person did to the hub; the answer, if it could not be done.

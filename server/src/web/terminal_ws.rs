@@ -150,7 +150,9 @@ async fn run(
     let terminal = match get_terminal(&app, &wanted, &shown, &owner).await {
         Ok(terminal) => terminal,
         Err(error) => {
-            tracing::error!("{shown}: {error:#}");
+            if !matches!(error.downcast_ref(), Some(tmux::Error::Gone)) {
+                tracing::error!("{shown}: {error:#}");
+            }
             let end = ToViewer::End(format!("{error:#}"));
             drop(sink.send(Message::binary(end.encode())).await);
             farewell(&mut sink, &mut stream, close_code::ERROR, "no terminal").await;
@@ -228,7 +230,7 @@ async fn get_terminal(
     {
         return Ok(terminal);
     }
-    app.panes.open(shown.clone(), owner.to_owned(), size)
+    app.panes.open(shown.clone(), owner.to_owned(), size).await
 }
 
 /// How a socket's end came about.
@@ -301,7 +303,8 @@ impl Outbound {
         let pane = listing
             .panes
             .iter()
-            .find(|pane| self.tab.as_deref() == Some(&*pane.session))?;
+            .filter(|pane| self.tab.as_deref().is_some_and(|tab| pane.is_of(tab)))
+            .max_by_key(|pane| pane.active)?;
         let title = Some(format!("{}|{}", pane.command, pane.path));
         if title == self.title {
             return None;

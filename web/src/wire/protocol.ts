@@ -91,6 +91,13 @@ export type Item = {
   ports: Array<number>,
   /** Its terminal can be opened: it is a tab, or it runs in a tmux of the person's own. */
   terminal: boolean,
+  /** What became of a tab's shell; `null` for a row that is no tab. */
+  shell: Shell | null,
+  /** A session that somebody else has made on our tmux server: closing it here only hides it. */
+  foreign: boolean,
+  /** The end of its screen is not what its terminal shows now: its pane is scrolled back, behind another
+   * window, or behind a zoomed pane. */
+  covered: boolean,
   /** Our hooks have been heard. */
   hooks: boolean,
   /** Counts for bell and title. */
