@@ -98,15 +98,7 @@ fn y02_a_pane_made_behind_our_back_is_seen_within_a_tick() {
     kill("-KILL", control_client(&server));
     tmux(
         &socket,
-        &[
-            "new-session",
-            "-d",
-            "-s",
-            "behind",
-            "-c",
-            "/",
-            "sleep 600",
-        ],
+        &["new-session", "-d", "-s", "behind", "-c", "/", "sleep 600"],
     );
     let seen = within_a_tick("the pane made behind our back", || {
         let mut rows = items(&server).into_iter();

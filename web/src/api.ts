@@ -100,6 +100,11 @@ export async function closeTab(tab: string, force: boolean): Promise<void> {
   await ask("DELETE", `/api/tabs/${encodeURIComponent(tab)}${force ? "?force=1" : ""}`);
 }
 
+/** Starts the shell of a tab that has ended again. */
+export async function reopenTab(tab: string): Promise<void> {
+  await ask("POST", `/api/tabs/${encodeURIComponent(tab)}/reopen`, {});
+}
+
 /** Why an item shows what it shows, asked anew each time. */
 export async function explain(item: string): Promise<Explanation> {
   return (await (await ask("GET", `/api/explain?item=${encodeURIComponent(item)}`)).json()) as Explanation;

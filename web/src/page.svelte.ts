@@ -88,7 +88,8 @@ class Page {
   /** Episode and id of a review whose end is on screen in a focused window. */
   readonly #seeable = $derived.by(() => {
     const { current, attentive, live, onScreen } = this;
-    if (current === null || !attentive || !live || onScreen !== current.id) return null;
+    // What is scrolled away or behind another window is not seen, however long it is on screen.
+    if (current === null || !attentive || !live || onScreen !== current.id || current.covered) return null;
     return current.state === "review" && current.episode !== null ? `${current.episode} ${current.id}` : null;
   });
 
@@ -201,6 +202,11 @@ class Page {
       else this.#forget();
     });
     return asked;
+  }
+
+  /** Starts the shell of a tab that has ended again; its terminal comes back by itself. */
+  async reopen(tab: string): Promise<void> {
+    await this.#try(settings.say("said.reopenFailed"), () => api.reopenTab(tab));
   }
 
   async rename(item: Item, name: string): Promise<void> {

@@ -6,7 +6,7 @@
 use ts_rs::{Config, TS};
 
 use crate::browser::{
-    Ask, AskKind, ClientMsg, Detail, Item, Presence, ServerMsg, State, Tokens, Workspace,
+    Ask, AskKind, ClientMsg, Detail, Item, Presence, ServerMsg, Shell, State, Tokens, Workspace,
 };
 use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
@@ -22,6 +22,7 @@ pub fn types() -> String {
     );
     declare::<State>(&cfg, &mut out);
     declare::<Presence>(&cfg, &mut out);
+    declare::<Shell>(&cfg, &mut out);
     declare::<AskKind>(&cfg, &mut out);
     declare::<Ask>(&cfg, &mut out);
     declare::<Detail>(&cfg, &mut out);

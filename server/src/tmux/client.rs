@@ -42,8 +42,6 @@ pub enum Request {
     Command {
         /// The line with its end.
         line: Vec<u8>,
-        /// One more, sent right behind; its answer is thrown away.
-        then: Option<Vec<u8>>,
         /// The only server that it is meant for; on another it is answered with [`Error::Gone`] and not sent.
         only_on: Option<TmuxServer>,
         /// Where its output goes.
@@ -261,18 +259,15 @@ impl Client {
                     Err(error) => return connection.lost(&error.to_string()),
                 },
                 request = requests.recv(), if connection.run.is_some() => match request {
-                    Some(Request::Command { line, then, only_on, answer }) => {
+                    Some(Request::Command { line, only_on, answer }) => {
                         if only_on.is_some_and(|meant| !connection.is_on(&meant)) {
                             task::answer(answer, Err(Error::Gone));
                             continue;
                         }
                         let until = clock::boot() + ANSWER;
-                        let first = (line, Pending::Answer { answer, until });
-                        let second = then.map(|line| (line, Pending::Nothing));
-                        for (line, pending) in std::iter::once(first).chain(second) {
-                            if let Err(why) = connection.write(&line, pending).await {
-                                return connection.lost(&why);
-                            }
+                        let pending = Pending::Answer { answer, until };
+                        if let Err(why) = connection.write(&line, pending).await {
+                            return connection.lost(&why);
                         }
                     }
                     Some(Request::ListNow { answer }) => {

@@ -265,7 +265,7 @@ impl Handle {
     /// # Errors
     /// tmux refuses it, or can't be reached within five seconds.
     pub async fn command(&self, arguments: &[&str]) -> Result<Vec<String>, Error> {
-        self.ask(None, arguments, None).await
+        self.ask(None, arguments).await
     }
 
     /// As [`Self::command`], and only in that run of the server: what the numbers in `arguments` name in the
@@ -274,25 +274,20 @@ impl Handle {
     /// # Errors
     /// As there, and [`Error::Gone`] if that run is over.
     pub async fn command_in(&self, run: &Run, arguments: &[&str]) -> Result<Vec<String>, Error> {
-        self.ask(Some(run.server.clone()), arguments, None).await
+        self.ask(Some(run.server.clone()), arguments).await
     }
 
-    /// `then` is sent right behind, before anything else can be, and its answer is nobody's business.
     async fn ask(
         &self,
         only_on: Option<TmuxServer>,
         arguments: &[&str],
-        then: Option<&[&str]>,
     ) -> Result<Vec<String>, Error> {
-        let line = |arguments: &[&str]| {
-            purplemux_wire::tmux::command(arguments)
-                .map_err(|error| Error::Refused(error.to_string()))
-        };
+        let line = purplemux_wire::tmux::command(arguments)
+            .map_err(|error| Error::Refused(error.to_string()))?;
         let (answer, answered) = oneshot::channel();
         self.requests
             .send(client::Request::Command {
-                line: line(arguments)?,
-                then: then.map(line).transpose()?,
+                line,
                 only_on,
                 answer,
             })
@@ -305,9 +300,8 @@ impl Handle {
             .collect())
     }
 
-    /// Makes the tmux session of a tab, detached, and marks it as that tab's before it can be listed.
-    /// `environment` is added to the clean one; an empty `command` is the person's login shell with our shell
-    /// integration.
+    /// Makes the tmux session of a tab, detached, and marks it as that tab's. `environment` is added to the
+    /// clean one; an empty `command` is the person's login shell with our shell integration.
     ///
     /// # Errors
     /// tmux can't start it, or can't be reached.
@@ -318,32 +312,35 @@ impl Handle {
         environment: &[(String, String)],
         command: &[String],
     ) -> Result<(), Error> {
-        let named = |error: &Error| matches!(error, Error::Refused(why) if why.contains("duplicate session"));
-        match self
-            .new_session_named(tab, tab.as_str(), cwd, environment, command)
-            .await
-        {
+        let run = self.list_now().await?.run.clone();
+        let run = run.ok_or_else(|| Error::Unreachable("tmux does not say who it is.".into()))?;
+        let make = async |name: &str| {
+            self.new_session_named(&run, name, cwd, environment, command)
+                .await
+        };
+        let id = match make(tab.as_str()).await {
             // Somebody has made a session of that name, which is theirs.
-            Err(error) if named(&error) => {
-                let other = format!("{tab}-{}", random_hex::<2>());
-                self.new_session_named(tab, &other, cwd, environment, command)
-                    .await
+            Err(Error::Refused(why)) if why.contains("duplicate session") => {
+                make(&format!("{tab}-{}", random_hex::<2>())).await?
             }
-            done => done,
-        }
+            made => made?,
+        };
+        self.mark(&Session { run, id }, tab.as_str()).await
     }
 
+    /// The number of the session that was made.
     async fn new_session_named(
         &self,
-        tab: &TabId,
+        run: &Run,
         name: &str,
         cwd: &Path,
         environment: &[(String, String)],
         command: &[String],
-    ) -> Result<(), Error> {
+    ) -> Result<u32, Error> {
         let shell = hooks::shell::launch(&self.place.home, &environment::shell());
         let cwd = literal(&cwd.to_string_lossy());
-        let mut arguments = vec!["new-session", "-d", "-s", name, "-c", &cwd];
+        let mut arguments = vec!["new-session", "-d", "-P", "-F", "#{session_id}"];
+        arguments.extend(["-s", name, "-c", &cwd]);
         // Until a terminal is attached; then its size is the window's.
         arguments.extend(["-x", "120", "-y", "36"]);
         let pairs: Vec<String> = environment
@@ -365,9 +362,10 @@ impl Handle {
             command
         };
         arguments.extend(command.iter().map(String::as_str));
-        let target = format!("={name}:");
-        let mark = ["set-option", "-t", &target, TAB_OPTION, tab.as_str()];
-        self.ask(None, &arguments, Some(&mark)).await.map(drop)
+        let made = self.command_in(run, &arguments).await?;
+        let id = made.first().and_then(|id| id.strip_prefix('$'));
+        id.and_then(|id| id.parse().ok())
+            .ok_or_else(|| Error::Refused("tmux does not say which session it made".into()))
     }
 
     /// Marks a session of somebody else's as this tab.

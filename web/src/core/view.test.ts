@@ -28,6 +28,8 @@ describe("state words", () => {
     [row({ state: null, presence: "none" }), "Not running"],
     [row({ state: null, presence: "starting" }), "Not running"],
     [row({ state: null, presence: "gone" }), "Gone"],
+    [row({ state: null, presence: "none", shell: "ended" }), "Gone"],
+    [row({ state: null, presence: "none", shell: "dead" }), "Gone"],
     [row({ state: "busy", presence: "suspended" }), "Suspended"],
   ])("%#: %s", (given, words) => {
     expect(stateWords(given, say)).toBe(words);

@@ -41,8 +41,13 @@ export function shapeOf(item: Item): Shape {
     case "unknown":
       return "unknown";
     case null:
-      return item.presence === "gone" ? "gone" : "off";
+      return item.presence === "gone" || isOver(item) ? "gone" : "off";
   }
+}
+
+/** Nothing runs in this tab any more; what it was can be started again. */
+export function isOver(item: Item): boolean {
+  return item.shell === "ended" || item.shell === "dead";
 }
 
 /** Dialog and start-up questions carry the permission's mark. */
@@ -137,7 +142,7 @@ export function stateParts(item: Item, say: Say): { word: string; kind: string }
     case "unknown":
       return { word: say("state.unknown"), kind: "" };
     case null:
-      return { word: say(item.presence === "gone" ? "presence.gone" : "presence.off"), kind: "" };
+      return { word: say(shapeOf(item) === "gone" ? "presence.gone" : "presence.off"), kind: "" };
   }
 }
 
@@ -199,6 +204,8 @@ export function lineOf(item: Item, say: Say): string {
       if (detail.label === "ended without Stop") return say("line.noStop");
       return firstLine(item.last_message ?? "") || say("line.idle");
     case null:
+      if (item.shell === "ended") return say("line.ended");
+      if (item.shell === "dead") return say("line.dead");
       if (item.presence === "gone") return say("line.gone");
       if (item.presence === "starting") return say("line.starting");
       return shortPath(item.cwd) || say("line.off");

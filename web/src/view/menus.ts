@@ -2,6 +2,7 @@
 
 import Bell from "@lucide/svelte/icons/bell";
 import Bot from "@lucide/svelte/icons/bot";
+import EyeOff from "@lucide/svelte/icons/eye-off";
 import LogOut from "@lucide/svelte/icons/log-out";
 import Pencil from "@lucide/svelte/icons/pencil";
 import SquareTerminal from "@lucide/svelte/icons/square-terminal";
@@ -26,7 +27,7 @@ export function newTabMenu(say: Say): MenuPart[] {
 export function tabMenu(say: Say, item: Item): MenuPart[] {
   return [
     { kind: "act", text: say("tab.rename"), icon: Pencil, act: () => ask.rename(item) },
-    { kind: "act", text: say("tab.closeShort"), icon: X, act: () => void ask.close(item) },
+    { kind: "act", text: say(item.foreign ? "tab.hideShort" : "tab.closeShort"), icon: item.foreign ? EyeOff : X, act: () => void ask.close(item) },
   ];
 }
 

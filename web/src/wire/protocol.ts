@@ -7,6 +7,9 @@ export type State = "idle" | "busy" | "needs-input" | "review" | "unknown";
 /** The process, apart from its work. */
 export type Presence = "none" | "starting" | "running" | "suspended" | "elsewhere" | "gone";
 
+/** What became of a tab's shell, or of the program that it was replaced by. */
+export type Shell = "running" | "dead" | "ended";
+
 /** The kinds of ask. */
 export type AskKind = "permission" | "question" | "plan" | "form" | "dialog" | "startup";
 
