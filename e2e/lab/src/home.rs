@@ -153,6 +153,8 @@ impl Home {
             ("SHELL", "/bin/bash".to_owned()),
             ("LANG", "C.UTF-8".to_owned()),
             ("TERM", "xterm-256color".to_owned()),
+            // The socket goes with the home; in tmux's usual folder it would stay behind.
+            ("TMUX_TMPDIR", self.root().display().to_string()),
         ];
         pairs
             .into_iter()
