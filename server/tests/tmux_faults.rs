@@ -365,9 +365,7 @@ fn y03_an_agent_whose_end_nobody_tells_is_put_right_by_the_net_and_a_living_one_
     };
     let (of_dead, of_alive) = (key(dead.id()), key(alive.id()));
     runtime.block_on(async {
-        let store = store::open(&home.join("purplemux.db"), clock::wall_ms())
-            .unwrap()
-            .store;
+        let store = store::open(&home.join("purplemux.db")).unwrap();
         let tmux = tmux::Handle::new(tmux::Config {
             host: HostId::from("here"),
             home: home.clone(),
