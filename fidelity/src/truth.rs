@@ -577,20 +577,32 @@ impl Scribe<'_> {
         settled.next().map_or(Tail::Other, |seen| seen.look.tail)
     }
 
+    /// When the spinner of a `/clear` was gone again; the key's own moment if none was drawn.
+    fn cleared(&self, at: i64) -> i64 {
+        let until = at + 5 * SECOND;
+        let next = self.keys_in(at, until).next().map_or(until, |key| key.at);
+        let mut seen = self.run.seen.iter();
+        let spinner =
+            seen.find(|seen| seen.at > at && seen.at < next && seen.look.class == Class::Working);
+        let gone = spinner.and_then(|_| seen.find(|seen| seen.look.class == Class::Ready));
+        gone.map_or(at, |seen| seen.at)
+    }
+
     /// What keys alone say.
     fn keys(&mut self) {
         for key in &self.run.keys {
             match key.aim {
                 Aim::Clear => {
-                    // At most a short spinner, then idle.
-                    let also = (key.at, key.at + SECOND, "busy".to_owned());
+                    // At most a short spinner, then idle; a loaded machine draws it late.
+                    let drawn = self.cleared(key.at).max(key.at + 600 * MS);
+                    let also = (key.at, drawn + 400 * MS, "busy".to_owned());
                     self.truth.also.push(also);
                     self.truth.spans.push(Span {
                         kind: Kind::Cleared,
                         lo: key.at,
                         moment: key.at,
-                        hi: key.at + 600 * MS,
-                        due: key.at + SECOND,
+                        hi: drawn,
+                        due: drawn + 400 * MS,
                         want: vec!["idle".to_owned()],
                         suspended: false,
                         again: false,
