@@ -1,4 +1,11 @@
 //! The command behind `make fidelity`: plays labs, prints the table, and fails when a run did.
+//!
+//! Must never judge anything itself.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "it asks tmux for its version, once"
+)]
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,6 +16,7 @@ use clap::Parser;
 use purplemux_fidelity::lab::{Order, Outcome, play, story};
 use purplemux_fidelity::report;
 use purplemux_fidelity::script::{draw, words};
+use purplemux_lab::home::CLAUDE_VERSION;
 
 #[derive(Parser)]
 struct Args {
@@ -54,6 +62,7 @@ fn main() -> Result<ExitCode> {
     } else {
         again(&args.judge)?
     };
+    println!("{}\n", head(&args));
     println!("{}", report::table(&outcomes));
     print!("{}", report::faults(&outcomes));
     let good = outcomes.iter().all(Outcome::is_good);
@@ -62,6 +71,33 @@ fn main() -> Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// When, what, and on which machine: what the numbers below it mean.
+fn head(args: &Args) -> String {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        let value = line.map(|line| line[name.len()..].trim().trim_matches('"').to_owned());
+        value.unwrap_or_else(|| "?".to_owned())
+    };
+    let memory = field(&read("/proc/meminfo"), "MemTotal:");
+    let kib: u64 = memory.trim_end_matches(" kB").parse().unwrap_or(0);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let load = read("/proc/loadavg");
+    let tmux = std::process::Command::new("tmux").arg("-V").output();
+    let tmux = tmux.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    format!(
+        "{}, purplemux {}, Claude Code {CLAUDE_VERSION}, {}; first seed {}, {} sessions at a time; {cores} cores, {} GiB, {}, load average at the end {}.",
+        jiff::Timestamp::now().strftime("%Y-%m-%d"),
+        env!("CARGO_PKG_VERSION"),
+        tmux.unwrap_or_else(|_| "no tmux".to_owned()),
+        args.seed,
+        args.sessions,
+        kib.div_ceil(1 << 20),
+        field(&read("/etc/os-release"), "PRETTY_NAME="),
+        load.split(' ').next().unwrap_or("?"),
+    )
 }
 
 fn all(args: &Args) -> Result<Vec<Outcome>> {

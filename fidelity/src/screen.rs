@@ -313,6 +313,12 @@ mod tests {
         assert_eq!(read("claude", &menu).class, Class::Menu { working: true });
         let idle = format!("✻ Brewed for 6s · done\n{EDGE}\n  Help  General\n\n  Esc to close");
         assert_eq!(read("claude", &idle).class, Class::Menu { working: false });
+        let classic =
+            format!("❯ /help\n\n{RULE}\n  Help  General\n\n  ←/→ to switch · Esc to close");
+        assert_eq!(
+            read("claude", &classic).class,
+            Class::Menu { working: false }
+        );
         assert_eq!(read("bash", &menu).class, Class::Shell);
         assert_eq!(read("claude", "").class, Class::Blank);
     }

@@ -183,6 +183,9 @@ pub struct Script {
 /// What a session may take from its first prompt on, ms.
 const BUDGET: u64 = 17_000;
 
+/// How many acts that do not fit are passed over before a script is full.
+const SKIPS: usize = 6;
+
 /// The script of a session of this seed.
 #[must_use]
 pub fn draw(seed: u64, session: usize) -> Script {
@@ -195,6 +198,7 @@ pub fn draw(seed: u64, session: usize) -> Script {
     };
     let mut now = mode;
     let mut left = BUDGET;
+    let mut skipped = 0;
     let mut acts = Vec::new();
     loop {
         let said = acts
@@ -215,10 +219,15 @@ pub fn draw(seed: u64, session: usize) -> Script {
             chance.between(1500, 4500)
         };
         let lasts = act.lasts() + rest;
-        if lasts > left && !acts.is_empty() {
-            break;
+        if lasts > left {
+            // Something shorter may fit, so that long acts are not rarer than they are drawn.
+            if skipped == SKIPS {
+                break;
+            }
+            skipped += 1;
+            continue;
         }
-        left = left.saturating_sub(lasts);
+        left -= lasts;
         now = match act {
             Act::Exit { next } => next,
             // The plan is left by approving it, and the next Claude is a plain one.
@@ -299,8 +308,8 @@ fn act(chance: &mut Chance, mode: Mode) -> Act {
         (4, Kind::Clear),
         (5, Kind::Compact),
         (4, Kind::Bang),
-        (5 * asks, Kind::Shell),
-        (7 * asks, Kind::Agent),
+        (7 * asks, Kind::Shell),
+        (8 * asks, Kind::Agent),
         (6, Kind::Fail),
         (3, Kind::Retry),
         (5, Kind::Suspend),

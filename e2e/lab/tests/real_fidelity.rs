@@ -31,15 +31,15 @@ fn lab(seed: u64, sessions: usize) -> Result<()> {
 
 #[test]
 fn four_sessions_are_shown_and_told_as_they_are() -> Result<()> {
-    lab(205, 4)
+    lab(406, 4)
 }
 
 #[test]
 fn three_sessions_are_shown_and_told_as_they_are() -> Result<()> {
-    lab(209, 3)
+    lab(410, 3)
 }
 
 #[test]
 fn three_sessions_are_right_over_restarts_of_the_server() -> Result<()> {
-    lab(202, 3)
+    lab(403, 3)
 }
