@@ -157,9 +157,10 @@ fn without_box(lines: &[&str]) -> Class {
     if has("Do you want to") && has("Esc to cancel") {
         return Class::Dialog(Ask::Permission);
     }
-    let edge = lines
-        .iter()
-        .rposition(|line| line.starts_with("▔▔▔▔▔▔▔▔▔▔"));
+    // Its renderers draw the edge differently: after a kill -9 the next Claude uses its classic one.
+    let edges = ["▔▔▔▔▔▔▔▔▔▔", "──────────"];
+    let is_edge = |line: &&str| edges.iter().any(|edge| line.starts_with(edge));
+    let edge = lines.iter().rposition(is_edge);
     if let Some(edge) = edge
         && ["Esc to close", "Esc to cancel", "Esc to go back"]
             .iter()
