@@ -32,12 +32,14 @@ pub struct Knobs {
     pub fail: bool,
     /// Before it is restarted the server hangs: hooks go into the spool although it lives.
     pub hang: bool,
+    /// Hooks that don't know which process, or in which pane, fired them (sudo, old versions).
+    pub nameless: bool,
 }
 
 /// Names of the knobs, as they are typed.
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 12] = [
     "delay", "lose", "repeat", "swap", "coalesce", "tear", "blind", "restart", "jump", "fail",
-    "hang",
+    "hang", "nameless",
 ];
 
 /// Sets that are tried in turn, each on its own and all together.
@@ -50,12 +52,12 @@ pub const IN_TURN: [&str; 9] = [
     "jump",
     "hooks,restart,hang",
     "hooks,coalesce,tear,fail",
-    "all",
+    "hooks,coalesce,tear,blind,restart,jump,fail,hang",
 ];
 
 impl Knobs {
     /// Each knob by its place in the list of names.
-    fn all_mut(&mut self) -> [&mut bool; 11] {
+    fn all_mut(&mut self) -> [&mut bool; 12] {
         [
             &mut self.delay,
             &mut self.lose,
@@ -68,6 +70,7 @@ impl Knobs {
             &mut self.jump,
             &mut self.fail,
             &mut self.hang,
+            &mut self.nameless,
         ]
     }
 
@@ -268,8 +271,12 @@ impl Adversary {
 
     /// How long after a write the status file is read; what is written until then is read with it.
     #[must_use]
-    pub fn file(&self, id: Id) -> u64 {
+    pub fn file(&self, id: Id, met: bool) -> u64 {
         let mut chance = self.chance(id);
+        if self.tears(id) && met && chance.percent(20) {
+            // Not readable for a while (H11); what was never read is rather a version without a status.
+            return chance.between(20, 900);
+        }
         if self.knobs.coalesce {
             chance.between(5, self.window)
         } else {
@@ -294,6 +301,14 @@ impl Adversary {
     pub fn fails(&self, question: u64) -> bool {
         let question = usize::try_from(question).unwrap_or(0);
         self.knobs.fail && self.chance(question ^ 0xFA11).percent(40)
+    }
+
+    /// Whether this hook lacks its process, and its pane.
+    #[must_use]
+    pub fn nameless(&self, id: Id) -> (bool, bool) {
+        let mut chance = self.chance(id ^ 0x0A11);
+        let process = self.knobs.nameless && chance.percent(60);
+        (process, process && chance.percent(50))
     }
 
     /// How far the wall clock is off at this moment.

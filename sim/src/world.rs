@@ -92,6 +92,10 @@ enum Happening {
     },
     Down,
     Up,
+    /// The state of a process is read.
+    Poll {
+        process: usize,
+    },
     Recovered {
         life: usize,
     },
@@ -125,6 +129,9 @@ struct World<'a> {
     key_files: BTreeSet<usize>,
     alive: BTreeSet<usize>,
     stopped: BTreeSet<usize>,
+    told_stopped: BTreeSet<usize>,
+    /// Whose status has been read.
+    met: BTreeSet<usize>,
     quiet: BTreeSet<usize>,
     watched_cpu: BTreeSet<usize>,
     spool: Vec<Id>,
@@ -147,6 +154,12 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
     let host = host();
     let signals = &played.signals;
     let mut keys: Vec<AgentKey> = Vec::new();
+    let born = |process: usize| {
+        let mut signals = signals.iter().flatten();
+        let found = signals.find(|s| matches!(s.what, What::Found { process: p } if p == process));
+        // One that died before it was found never was.
+        found.map_or(90_000 + process_number(process), |signal| signal.at)
+    };
     for (place, birth) in played.births.iter().enumerate() {
         let number = u32::try_from(place).unwrap_or(u32::MAX);
         let before = played.births[..place]
@@ -159,7 +172,8 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
         keys.push(AgentKey {
             host: host.clone(),
             pid,
-            start: 70_000 + u64::from(number),
+            // In clock ticks, as field 22 of its stat; found a moment later.
+            start: born(place) / 10 - 2,
         });
     }
     let mut world = World {
@@ -201,6 +215,8 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
         key_files: BTreeSet::new(),
         alive: BTreeSet::new(),
         stopped: BTreeSet::new(),
+        told_stopped: BTreeSet::new(),
+        met: BTreeSet::new(),
         quiet: BTreeSet::new(),
         watched_cpu: BTreeSet::new(),
         spool: Vec::new(),
@@ -217,6 +233,10 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
     world.begin();
     world.go(end);
     world.run
+}
+
+fn process_number(process: usize) -> u64 {
+    10 * u64::try_from(process).unwrap_or(0)
 }
 
 fn host() -> HostId {
@@ -382,6 +402,13 @@ impl World<'_> {
                 self.watched_cpu.clear();
             }
             Happening::Up => self.up(),
+            Happening::Poll { process } => {
+                let stopped = self.stopped.contains(&process);
+                let told = self.told_stopped.contains(&process);
+                if !self.down && self.alive.contains(&process) && stopped != told {
+                    self.tell_stopped(process, stopped);
+                }
+            }
             Happening::Recovered { life } => {
                 if !self.down && self.recovering && life == self.life {
                     self.step(Event::RecoveryEnded, None);
@@ -406,7 +433,7 @@ impl World<'_> {
                 let first = unread.is_empty();
                 unread.push(id);
                 if first && !self.down {
-                    let at = self.now + self.adversary.file(id);
+                    let at = self.now + self.adversary.file(id, self.met.contains(&process));
                     if self.adversary.tears(id) {
                         self.at(self.now, Happening::Torn(process));
                     }
@@ -456,8 +483,10 @@ impl World<'_> {
                 } else {
                     self.stopped.remove(&process);
                 }
-                let agent = self.keys[process].clone();
-                self.step_up(Event::ProcessStopped { agent, stopped }, id);
+                // Read from /proc twice a second; what lasts less may be missed.
+                let phase = u64::try_from(process).unwrap_or(0) * 37 % 500;
+                let at = (self.now / 500 + 1) * 500 + phase;
+                self.at(at, Happening::Poll { process });
             }
             What::Died { process } => {
                 let process = *process;
@@ -484,6 +513,16 @@ impl World<'_> {
         if !self.down {
             self.step(event, Some(id));
         }
+    }
+
+    fn tell_stopped(&mut self, process: usize, stopped: bool) {
+        if stopped {
+            self.told_stopped.insert(process);
+        } else {
+            self.told_stopped.remove(&process);
+        }
+        let agent = self.keys[process].clone();
+        self.step(Event::ProcessStopped { agent, stopped }, None);
     }
 
     fn found(&self, process: usize) -> Event {
@@ -540,11 +579,14 @@ impl World<'_> {
             return;
         };
         let birth = &self.played.births[*process];
+        let (no_process, no_pane) = self.adversary.nameless(id);
+        // A version without a file is known by nothing else.
+        let (no_process, no_pane) = (no_process && !birth.old, no_pane && !birth.old);
         let hook = Hook {
             id: Some(HookId::from(format!("hook-{id}"))),
             at: self.stamp(*at),
-            agent: Some(self.keys[*process].clone()),
-            pane: birth.pane.map(pane),
+            agent: (!no_process).then(|| self.keys[*process].clone()),
+            pane: birth.pane.filter(|_| !no_pane).map(pane),
             conversation: Some(conversation_id(*number)),
             transcript: Some(transcript(*number)),
             cwd: Some(Arc::from("/home/dev/p")),
@@ -589,6 +631,9 @@ impl World<'_> {
                 name: None,
             },
         };
+        if file.status.is_some() {
+            self.met.insert(process);
+        }
         self.follows.entry(process).or_insert(file.conversation);
         self.step(event, Some(id));
     }
@@ -696,6 +741,7 @@ impl World<'_> {
         self.given.clear();
         self.follows.clear();
         self.unread.clear();
+        self.told_stopped.clear();
         // Ids are new with each life of the server, but for the episodes that were kept.
         let kept: BTreeSet<EpisodeId> = self
             .persisted
@@ -725,8 +771,7 @@ impl World<'_> {
                 self.step(Event::KeyFileSeen { agent }, None);
             }
             if self.stopped.contains(&process) {
-                let stopped = true;
-                self.step(Event::ProcessStopped { agent, stopped }, None);
+                self.tell_stopped(process, true);
             }
             self.read_file(process);
         }
