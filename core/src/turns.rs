@@ -542,24 +542,14 @@ impl Turns {
     /// no result.
     pub(crate) fn newest_written(&self, since: Stamp, open: bool) -> Option<Stamp> {
         let newest = self.lines.back()?;
-        let told = match newest.kind {
-            TranscriptKind::ToolStarted { .. } => open,
-            TranscriptKind::TurnEnded { .. } | TranscriptKind::ApiError { .. } => {
-                newest.at.wall_ms >= since.wall_ms
-            }
-            TranscriptKind::Interrupted
-            | TranscriptKind::Prompted { .. }
-            | TranscriptKind::ToolEnded { .. }
-            | TranscriptKind::Enqueued
-            | TranscriptKind::Dequeued
-            | TranscriptKind::CompactBoundary
-            | TranscriptKind::ContinuedIn { .. }
-            | TranscriptKind::Usage { .. }
-            | TranscriptKind::Requested
-            | TranscriptKind::Title { .. }
-            | TranscriptKind::FirstPrompt { .. }
-            | TranscriptKind::LastWords { .. }
-            | TranscriptKind::Rewound { .. } => false,
+        let ended = matches!(
+            newest.kind,
+            TranscriptKind::TurnEnded { .. } | TranscriptKind::ApiError { .. }
+        );
+        let told = if ended {
+            newest.at.wall_ms >= since.wall_ms
+        } else {
+            open && newest.call().is_some()
         };
         let prompt = self.lines.iter().rfind(|l| l.prompt().is_some());
         told.then_some(prompt.unwrap_or(newest).at)
