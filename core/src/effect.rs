@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::event::Persisted;
 use crate::ids::{AgentKey, EpisodeId};
 use crate::time::Stamp;
 use crate::view::Badge;
@@ -37,6 +38,8 @@ pub enum Effect {
         badge: Badge,
         since: Stamp,
         episode: Option<EpisodeId>,
+        /// Kept in its stead, without a tab: the badge from before a compaction, which comes back after it.
+        beneath: Option<Persisted>,
     },
     /// The agent is gone: forget what was kept of it.
     Forget { agent: AgentKey },

@@ -191,6 +191,22 @@ impl Late {
     }
 }
 
+/// What was known when the server stopped, of an agent that may have done more since.
+#[derive(Clone, Debug, PartialEq)]
+struct Past {
+    badge: Badge,
+    reading: Reading,
+}
+
+impl Past {
+    fn of(badge: Badge) -> Self {
+        Self {
+            badge,
+            reading: Reading::NotAsked,
+        }
+    }
+}
+
 /// A spell of which it is asked whether a person wanted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Whose {
@@ -246,8 +262,8 @@ struct Rest {
     /// Whose turn it was may still be told, by lines that are written late.
     whose: Option<Whose>,
     recovered: bool,
-    /// Found by recovery, never known before: what it did meanwhile is asked of the transcript.
-    past: Option<Reading>,
+    /// Found by recovery: what it did meanwhile is asked of the transcript.
+    past: Option<Past>,
     question: Option<HiddenQuestion>,
 }
 
@@ -495,6 +511,8 @@ pub(crate) struct Agent {
     shown: Option<Badge>,
     stay: Stay,
     shown_since: Stamp,
+    /// What is kept is not the badge that is shown but the one from before a compaction.
+    kept_beneath: bool,
     episode: Option<Episode>,
     /// The one serial of dialogs.
     serial: u64,
@@ -573,6 +591,7 @@ impl Agent {
             shown: None,
             stay: Stay::None,
             shown_since: now,
+            kept_beneath: false,
             episode: None,
             serial: 0,
             requests: 0,
@@ -644,7 +663,9 @@ impl Agent {
         match &self.phase {
             Phase::Unreported => {}
             Phase::Resting(rest) => {
-                answer(rest.past.unwrap_or(Reading::NotAsked));
+                if let Some(past) = &rest.past {
+                    answer(past.reading);
+                }
                 if let Some(question) = &rest.question {
                     answer(question.reading);
                     due.push((

@@ -440,11 +440,16 @@ impl Turns {
 
     /// How the transcript says that the spell since `since` ended.
     pub(crate) fn end_in_transcript(&self, since: Stamp) -> TranscriptEnd {
+        self.end_between(since, None)
+    }
+
+    /// The same of the time between `since` and `until`.
+    pub(crate) fn end_between(&self, since: Stamp, until: Option<Stamp>) -> TranscriptEnd {
         let mut boundary = false;
         let mut worked = false;
         let mut prompted = false;
         for line in self.lines.iter().rev() {
-            if !line.belongs(since) {
+            if !line.belongs(since) || until.is_some_and(|until| line.belongs(until)) {
                 continue;
             }
             match &line.kind {

@@ -431,6 +431,7 @@ impl Hub {
                 badge,
                 since,
                 episode,
+                beneath,
             } => {
                 let tab = self
                     .fleet
@@ -445,11 +446,15 @@ impl Hub {
                     episode,
                     tab.as_ref().map(ToString::to_string),
                 );
-                let kept = Persisted {
+                let shown = Persisted {
                     badge,
                     since,
                     episode,
+                    tab: None,
+                };
+                let kept = Persisted {
                     tab,
+                    ..beneath.unwrap_or(shown)
                 };
                 let written = self.badges.put(&agent, Some(&kept), verdict).await;
                 self.history(written);

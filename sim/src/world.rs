@@ -142,6 +142,8 @@ struct World<'a> {
     follows: BTreeMap<usize, usize>,
     watched: BTreeSet<usize>,
     persisted: BTreeMap<AgentKey, Persisted>,
+    /// The badge that was last committed, also where another is kept in its stead.
+    committed: BTreeMap<AgentKey, Badge>,
     announced: BTreeMap<EpisodeId, bool>,
     withdrawn: BTreeSet<EpisodeId>,
     found_by_recovery: BTreeSet<EpisodeId>,
@@ -225,6 +227,7 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
         follows: BTreeMap::new(),
         watched: BTreeSet::new(),
         persisted: BTreeMap::new(),
+        committed: BTreeMap::new(),
         announced: BTreeMap::new(),
         withdrawn: BTreeSet::new(),
         found_by_recovery: BTreeSet::new(),
@@ -934,16 +937,14 @@ impl World<'_> {
         if let Some(agent) = &row.agent
             && !matches!(shown, Shown::None | Shown::Unknown)
         {
-            let kept = self
-                .persisted
-                .get(agent)
-                .map(|kept| self::shown(Some(&kept.badge)));
+            let kept = self.committed.get(agent);
+            let kept = kept.map(|badge| self::shown(Some(badge)));
             // A parked session shows its job's badge, which is kept as the job's.
             let jobs = self.played.births.iter().zip(&self.keys);
             let mut jobs = jobs.filter(|(birth, _)| birth.role == Role::Job);
             let of_job = jobs.any(|(_, key)| {
-                let kept = self.persisted.get(key);
-                kept.is_some_and(|kept| self::shown(Some(&kept.badge)) == shown)
+                let kept = self.committed.get(key);
+                kept.is_some_and(|badge| self::shown(Some(badge)) == shown)
             });
             if kept.as_ref() != Some(&shown) && !of_job {
                 self.broken(format!("{shown:?} is shown, {kept:?} was kept"));
@@ -1057,20 +1058,27 @@ impl World<'_> {
                 badge,
                 since,
                 episode,
+                beneath,
             } => {
-                let persisted = Persisted {
+                self.committed.insert(agent.clone(), badge.clone());
+                let shown = Persisted {
                     badge,
                     since,
                     episode,
+                    tab: None,
+                };
+                let persisted = Persisted {
                     tab: self.process_of(&agent).and_then(|process| {
                         let pane = self.played.births[process].pane;
                         pane.map(tab)
                     }),
+                    ..beneath.unwrap_or(shown)
                 };
                 self.persisted.insert(agent, persisted);
             }
             Effect::Forget { agent } => {
                 self.persisted.remove(&agent);
+                self.committed.remove(&agent);
             }
             Effect::Record { .. } => {}
         }

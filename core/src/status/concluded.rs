@@ -204,10 +204,10 @@ impl Agent {
         now: Stamp,
         rest: &mut Rest,
     ) -> Option<(Stamp, Stamp)> {
-        let mut reading = rest.past?;
+        let past = rest.past.as_mut()?;
         ctx.recovered?;
-        self.read(ctx, now, &mut reading);
-        rest.past = Some(reading);
+        self.read(ctx, now, &mut past.reading);
+        let reading = past.reading;
         if matches!(reading, Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT) {
             return None;
         }
@@ -524,6 +524,14 @@ impl Agent {
             // What was spooled while the server was down may not all have been heard.
             close = Close::Wait;
         }
+        if let Close::Before = close
+            && closing.spell.before.past.is_some()
+        {
+            match self.ask_transcript(closing.reading, true, now) {
+                Some(undecided) => close = undecided,
+                None => self.judge_past(&mut closing.spell),
+            }
+        }
         let whose = closing.spell.whose(closing.idle_at.boot);
         let silent = !(closing.spell.typed || self.typed(whose));
         let Closing { spell, idle_at, .. } = &mut *closing;
@@ -588,6 +596,54 @@ impl Agent {
         self.subagents.clear();
         self.turns.forget_queue();
         (Phase::Resting(Box::new(rest)), true)
+    }
+
+    /// A restart found a compaction at work: what rests under it is what was known then, and what the spool and the
+    /// transcript say of the time between.
+    fn judge_past(&mut self, spell: &mut Spell) {
+        let Some(past) = spell.before.past.take() else {
+            return;
+        };
+        let since = spell.before.since;
+        let newest = self
+            .turns
+            .deciding()
+            .rfind(|t| t.at.boot > since.boot && t.at.boot < spell.from && !t.compacts());
+        let written = self.turns.end_between(since, Some(spell.start));
+        let stop = match newest.map(|t| &t.what) {
+            Some(What::Started) => None,
+            Some(What::Stopped(stop)) if written != TranscriptEnd::Interrupted => {
+                Some(stop.clone())
+            }
+            Some(_) | None => match written {
+                TranscriptEnd::Ended { error, message } => Some(bare_stop(error, message)),
+                TranscriptEnd::Nothing | TranscriptEnd::Compacted if newest.is_none() => {
+                    match past.badge {
+                        // Nothing happened.
+                        Badge::Idle | Badge::Review(_) => return,
+                        Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Unknown => None,
+                    }
+                }
+                TranscriptEnd::Nothing
+                | TranscriptEnd::Compacted
+                | TranscriptEnd::Interrupted
+                | TranscriptEnd::Cut
+                | TranscriptEnd::Prompted => None,
+            },
+        };
+        let before = &mut spell.before;
+        before.recovered = true;
+        before.badge = match stop {
+            None => RestBadge::Idle { label: None },
+            Some(stop) => {
+                self.serial += 1;
+                RestBadge::Review {
+                    serial: self.serial,
+                    stop,
+                    silent: true,
+                }
+            }
+        };
     }
 
     /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's.

@@ -266,7 +266,7 @@ impl Agent {
             .filter(|at| now < at.boot + LEAD)
     }
 
-    fn outcome(&self, stop: &Stop) -> Outcome {
+    pub(super) fn outcome(&self, stop: &Stop) -> Outcome {
         let shells = match self.status.as_ref().map(|s| s.status) {
             Some(FileStatus::Shell) => stop.shells.max(1),
             Some(FileStatus::Idle | FileStatus::Busy | FileStatus::Waiting) if self.seen_shell => 0,

@@ -303,13 +303,15 @@ impl Agent {
         let recovered = restored.is_some() || self.found_recovering && ctx.recovered.is_none();
         let Some(persisted) = restored else {
             let mut rest = Box::new(Rest::idle(new.since));
-            rest.past = recovered.then_some(Reading::NotAsked);
+            rest.past = recovered.then(|| Past::of(Badge::Idle));
             return match new.kind() {
                 StatusKind::Quiet | StatusKind::Menu => Phase::Resting(rest),
                 StatusKind::Busy | StatusKind::Dialog => {
                     rest.since = self.found;
                     let from = self.spell_from(new, None);
+                    let past = rest.past.clone();
                     let mut spell = self.spell(new.since, from, rest);
+                    spell.before.past = past;
                     spell.recovered = recovered && new.kind() == StatusKind::Dialog;
                     Phase::Working(spell)
                 }
@@ -354,7 +356,8 @@ impl Agent {
         };
         match new.kind() {
             StatusKind::Busy | StatusKind::Dialog => {
-                let mut spell = self.spell(new.since, new.since.boot, rest);
+                let mut spell = self.spell(new.since, new.since.boot - SPELL_SKEW, rest);
+                spell.before.past = Some(Past::of(persisted.badge.clone()));
                 spell.recovered = new.kind() == StatusKind::Dialog;
                 if let (Badge::NeedsInput(ask), StatusKind::Dialog) = (&persisted.badge, new.kind())
                     && new.since.wall_ms <= persisted.since.wall_ms
@@ -670,7 +673,7 @@ impl Agent {
             Phase::Unreported => {}
             Phase::Resting(rest) => {
                 if let Some(past) = &mut rest.past {
-                    answer(past);
+                    answer(&mut past.reading);
                 }
                 if let Some(question) = &mut rest.question {
                     answer(&mut question.reading);

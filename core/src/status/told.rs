@@ -74,6 +74,9 @@ impl Agent {
                     self.persist(ctx);
                 }
             }
+            if self.kept_beneath != self.beneath().is_some() {
+                self.persist(ctx);
+            }
             return;
         }
         let ended = self.episode.take();
@@ -133,15 +136,48 @@ impl Agent {
         self.persist(ctx);
     }
 
-    fn persist(&self, ctx: &mut Ctx) {
+    fn persist(&mut self, ctx: &mut Ctx) {
+        let beneath = self.beneath();
+        self.kept_beneath = beneath.is_some();
         if let Some(badge) = &self.shown {
             ctx.effects.push(Effect::Persist {
                 agent: self.key.clone(),
                 badge: badge.clone(),
                 since: self.shown_since,
                 episode: self.episode.map(|e| e.id),
+                beneath,
             });
         }
+    }
+
+    /// What a compaction hides and gives back: a restart in the middle of it must not lose that.
+    fn beneath(&self) -> Option<Persisted> {
+        let Some(Badge::Busy(_)) = &self.shown else {
+            return None;
+        };
+        let rest = match &self.phase {
+            Phase::Working(spell) if self.mere_compaction(spell, self.clock) => &spell.before,
+            Phase::Closing(closing)
+                if self.mere_compaction(&closing.spell, closing.idle_at.boot) =>
+            {
+                &closing.spell.before
+            }
+            Phase::Resting(rest) if self.prompt_lead(self.clock).is_none() => rest,
+            Phase::Unreported | Phase::Resting(_) | Phase::Working(_) | Phase::Closing(_) => {
+                return None;
+            }
+        };
+        let badge = match (&rest.past, &rest.badge) {
+            (Some(past), _) => past.badge.clone(),
+            (None, RestBadge::Idle { .. }) => Badge::Idle,
+            (None, RestBadge::Review { stop, .. }) => Badge::Review(self.outcome(stop)),
+        };
+        Some(Persisted {
+            badge,
+            since: rest.since,
+            episode: rest.episode.map(|episode| episode.id),
+            tab: None,
+        })
     }
 
     /// Whether somebody may be told of the present episode at all.

@@ -66,6 +66,8 @@ pub struct World {
     shown: BTreeMap<char, String>,
     told: Vec<EpisodeId>,
     taken_back: Vec<EpisodeId>,
+    /// What outlives a restart.
+    pub kept: BTreeMap<char, Persisted>,
     /// The transcript can be read.
     readable: bool,
     /// Written, but not watched: seen only when the transcript is read.
@@ -120,6 +122,7 @@ impl World {
             shown: BTreeMap::new(),
             told: Vec::new(),
             taken_back: Vec::new(),
+            kept: BTreeMap::new(),
             readable: true,
             unseen: Vec::new(),
             restored: false,
@@ -194,10 +197,25 @@ impl World {
                     self.taken_back.push(episode);
                     told.push((agent, "withdraw"));
                 }
+                Effect::Persist {
+                    agent,
+                    badge,
+                    since,
+                    episode,
+                    beneath,
+                } => {
+                    let shown = Persisted {
+                        badge,
+                        since,
+                        episode,
+                        tab: None,
+                    };
+                    self.kept
+                        .insert(letter_of(&agent), beneath.unwrap_or(shown));
+                }
                 Effect::WatchTranscript { .. }
                 | Effect::UseTranscript { .. }
                 | Effect::WatchCpu { .. }
-                | Effect::Persist { .. }
                 | Effect::Forget { .. }
                 | Effect::Record { .. } => {}
             }

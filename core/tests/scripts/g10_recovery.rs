@@ -1,5 +1,7 @@
 //! Restart of the server; hooks lost, doubled, reordered, late. And what follows for notifications.
 
+use purplemux_core::Badge;
+
 use crate::dsl::{check, run, words};
 use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
 
@@ -749,11 +751,40 @@ fn r01_h07_the_hook_of_a_clear_while_the_server_was_down_comes_late() {
 }
 
 #[test]
-fn c01_h04_an_old_end_does_not_come_back_after_a_compaction_and_a_restart() {
-    // Idle for as long as the compaction is over, and what was before it is dealt with.
-    let world = run("
+fn c01_h02_what_a_compaction_hides_outlives_a_restart_in_the_middle_of_it() {
+    // It is kept as long as nothing but the compaction is known …
+    let mut world = run(&format!(
+        "{REVIEW}
+        9000 hook compact
+        9050 file busy
+        "
+    ));
+    assert_eq!(words(&world.item('A')), "busy compacting");
+    assert!(matches!(world.kept[&'A'].badge, Badge::Review(_)));
+    // … and no longer when it is inside a turn.
+    world.line("9500 hook pre Bash id=1 ls");
+    assert!(matches!(world.kept[&'A'].badge, Badge::Busy(_)));
+    // The compaction ended while the server was down.
+    check(
+        "
+        99000  restored@50000 review episode=4
+        100000 found
+        100005 tx@49950 end unseen
+        100005 tx@62040 boundary unseen
+        100010 file idle since=62050
+        100020 hook@62000 start compact
+        100030 hook@62010 compacted
+        101000 recovered
+        120000 end
+        ",
+        "100000 review finished",
+    );
+    // It ends after the start; the turn before it ended while the server was down.
+    check(
+        "
         99000  restored@18041 busy
         100000 found
+        100005 tx@18210 end unseen
         100010 file busy since=27990
         100020 hook@18221 stop
         100020 hook@27982 compact
@@ -761,10 +792,62 @@ fn c01_h04_an_old_end_does_not_come_back_after_a_compaction_and_a_restart() {
         102000 hook compacted
         102050 file idle
         120000 end
-        ");
-    let item = world.item('A');
-    assert_eq!(words(&item), "idle");
-    assert_eq!(item.since, crate::dsl::at(102_050));
+        ",
+        "
+        100000 unknown
+        100010 busy
+        100020 busy compacting
+        102000 busy
+        102050 review finished
+        ",
+    );
+    // The same without a hook, and with an interrupt.
+    for (line, badge) in [("end", "review finished"), ("interrupt", "idle")] {
+        check(
+            &format!(
+                "
+        99000  restored@18041 busy
+        100000 found
+        100005 tx@18210 {line} unseen
+        100010 file busy since=27990
+        100020 hook@27982 compact
+        101000 recovered
+        102000 hook compacted
+        102050 file idle
+        120000 end
+        "
+            ),
+            &format!(
+                "
+        100000 unknown
+        100010 busy
+        100020 busy compacting
+        102000 busy
+        102050 {badge}
+        "
+            ),
+        );
+    }
+    // Nothing happened before it.
+    check(
+        "
+        99000  restored@18041 review episode=4
+        100000 found
+        100010 file busy since=27990
+        100020 hook@27982 compact
+        101000 recovered
+        102000 hook compacted
+        102050 file idle
+        120000 end
+        ",
+        "
+        100000 review finished
+        100010 busy
+        100020 busy compacting
+        102000 busy
+        102050 review finished
+        ",
+    );
 }
 
 #[test]
