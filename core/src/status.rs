@@ -326,8 +326,10 @@ struct Unheard {
     start: Stamp,
     idle_at: Stamp,
     typed: bool,
-    /// Start of the spell that followed.
+    /// Start of the spell that followed …
     next: Time,
+    /// … and where its prompts begin.
+    from: Time,
 }
 
 impl Unheard {

@@ -506,8 +506,9 @@ impl Turns {
         self.end_in_transcript(after.later_ms()) == TranscriptEnd::Interrupted
     }
 
-    /// Whether this is the Stop of a turn that was heard of before `next`, and whose Stop was not.
-    pub(crate) fn ends_turn_before(&self, next: Time, turn: &Turn) -> bool {
+    /// Whether this is the Stop of a turn that was heard of before `from`, where the prompts of the next one begin, and
+    /// whose Stop was not.
+    pub(crate) fn ends_turn_before(&self, from: Time, turn: &Turn) -> bool {
         let Some(prompt) = turn.prompt.as_ref().filter(|_| turn.lane.is_none()) else {
             return false;
         };
@@ -518,17 +519,17 @@ impl Turns {
             hooks.filter(|t| *t != turn)
         };
         turn.what.stop().is_some()
-            && turn.at.boot >= next
-            && same().any(|t| t.at.boot < next)
+            && turn.at.boot >= from
+            && same().any(|t| t.at.boot < from)
             && !same().any(|t| t.what.stop().is_some())
     }
 
-    /// Restamps the Stop of a turn that was heard of before `next` as if it had come at `to`, and gives it.
-    pub(crate) fn move_stop_before(&mut self, next: Time, to: Stamp) -> Option<Stop> {
+    /// Restamps the Stop of a turn that was heard of before `from` as if it had come at `to`, and gives it.
+    pub(crate) fn move_stop_before(&mut self, from: Time, to: Stamp) -> Option<Stop> {
         let place = self
             .hooks
             .iter()
-            .position(|t| self.ends_turn_before(next, t))?;
+            .position(|t| self.ends_turn_before(from, t))?;
         let turn = self.hooks.remove(place)?;
         let stop = turn.what.stop().cloned();
         self.add(Turn { at: to, ..turn });

@@ -756,6 +756,8 @@ impl World<'_> {
         self.withdrawn.clear();
         self.found_by_recovery.clear();
         for (agent, persisted) in self.persisted.clone() {
+            self.committed
+                .insert(agent.clone(), persisted.badge.clone());
             self.step(Event::Restored { agent, persisted }, None);
         }
         self.layout();

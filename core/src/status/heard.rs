@@ -480,6 +480,7 @@ impl Agent {
             start: spell.start,
             idle_at,
             typed,
+            from: (start.boot - SPELL_SKEW).max(idle_at.boot),
             next: start.boot,
         };
         let newest = self
@@ -489,7 +490,7 @@ impl Agent {
         let stop = newest
             .and_then(|t| t.what.stop())
             .cloned()
-            .or_else(|| self.turns.move_stop_before(unheard.next, unheard.end()));
+            .or_else(|| self.turns.move_stop_before(unheard.from, unheard.end()));
         let mut before = spell.before;
         self.unheard = match stop {
             Some(stop) => {
@@ -505,7 +506,7 @@ impl Agent {
         self.turns.forget_queue();
         Box::new(Spell {
             start,
-            from: (start.boot - SPELL_SKEW).max(idle_at.boot),
+            from: unheard.from,
             before,
             typed,
             recovered: false,
@@ -536,7 +537,7 @@ impl Agent {
     fn place(&mut self, turn: &mut Turn) {
         let Some(spell) = self
             .unheard
-            .filter(|spell| self.turns.ends_turn_before(spell.next, turn))
+            .filter(|spell| self.turns.ends_turn_before(spell.from, turn))
         else {
             return;
         };

@@ -843,6 +843,7 @@ fn c01_h02_what_a_compaction_hides_outlives_a_restart_in_the_middle_of_it() {
         "
         100000 review finished
         100010 busy
+        100010 withdraw
         100020 busy compacting
         102000 busy
         102050 review finished

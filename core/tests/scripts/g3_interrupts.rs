@@ -390,3 +390,28 @@ fn i05_a_blocked_prompt_does_not_wait_behind_the_next_one() {
         ",
     );
 }
+
+#[test]
+fn i01_b12_a_turn_right_after_an_interrupt_keeps_its_own_stop() {
+    // Its prompt's hook starts before the file is busy again, and names the turn that the Stop is of.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt turn=p1
+        1050 file busy
+        3000 file idle
+        3076 hook prompt turn=p2
+        3082 file busy
+        3500 hook stop turn=p2
+        3550 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        3550 review finished
+        4750 notify
+        ",
+    );
+}
