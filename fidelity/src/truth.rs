@@ -361,6 +361,7 @@ impl Scribe<'_> {
             matches!(aim, Aim::Suspend | Aim::Kill | Aim::Exit)
         });
         let Some(key) = key.cloned() else { return };
+        self.undrawn(from, &key);
         if key.aim == Aim::Suspend {
             self.suspended = true;
             let window = [key.at, key.at, to.at, to.at + SECOND];
@@ -377,6 +378,24 @@ impl Scribe<'_> {
             let window = [key.at, to.at, to.at, to.at + SECOND];
             self.push(Kind::Exited, window, none);
         }
+    }
+
+    /// An answer came right before the process stood still or ended: what followed from it was never drawn.
+    fn undrawn(&mut self, from: Segment, key: &Key) {
+        if from.is != Is::Work {
+            return;
+        }
+        let ends = self.run.asked.iter().filter_map(|asked| asked.end.as_ref());
+        let mut here = ends.filter(|(at, _)| *at >= from.at && *at <= key.at);
+        let Some((at, how)) = here.next_back() else {
+            return;
+        };
+        let follows = match how {
+            How::Complete(stop) if stop == "tool_use" => needs(crate::screen::Ask::Permission),
+            How::Complete(_) | How::Failed(_) => "review(finished)".to_owned(),
+            How::HungUp => return,
+        };
+        self.truth.also.push((*at, key.at + SECOND, follows));
     }
 
     /// `fg`: what it shows now is what holds.
