@@ -15,6 +15,7 @@ mod frames;
 mod hooks;
 mod idle;
 mod replay;
+mod slow;
 mod start;
 mod storm;
 mod turns;
@@ -78,6 +79,12 @@ enum What {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
+    /// A page that reads a kilobyte a second while fifty sessions change.
+    Slow {
+        /// For how long, in seconds.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// A journal of 100,000 events, read and played again.
     Replay {
         /// How many times.
@@ -95,6 +102,7 @@ fn main() -> anyhow::Result<ExitCode> {
         What::Crowded { runs } => crowded::measure(runs)?,
         What::Frames { events } => frames::measure(events)?,
         What::Storm { seconds } => storm::measure(seconds)?,
+        What::Slow { seconds } => slow::measure(seconds)?,
         What::Replay { runs } => replay::measure(runs)?,
     };
     Ok(if kept {

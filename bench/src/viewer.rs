@@ -8,6 +8,7 @@ use anyhow::{Context as _, bail, ensure};
 use purplemux_wire::browser::{Changes, ClientMsg, Item, ServerMsg};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
+use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
 use crate::server::Server;
@@ -122,6 +123,23 @@ impl Viewer {
             ServerMsg::Refused { why, .. } => bail!("refused: {why}"),
         }
         Ok(at)
+    }
+
+    /// Reads a kilobyte a second until `end`, as a bad network lets through, and takes nothing of it in. What was read
+    /// comes first afterwards; a connection that the server closes meanwhile shows that then.
+    pub fn read_slowly(&mut self, end: Instant) -> anyhow::Result<()> {
+        let mut stream = self.socket.get_ref().try_clone()?;
+        let mut early = Vec::new();
+        let mut some = [0; 100];
+        while Instant::now() < end {
+            match stream.read(&mut some) {
+                Ok(read) if read > 0 => early.extend_from_slice(&some[..read]),
+                Ok(_) | Err(_) => break,
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.socket = WebSocket::from_partially_read(stream, early, Role::Client, None);
+        Ok(())
     }
 
     /// Takes frames in until it is so; when the frame came that made it so.

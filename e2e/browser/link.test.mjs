@@ -68,16 +68,25 @@ class Network {
 
 let lab;
 const network = new Network();
-before(async () => (lab = await Lab.start()));
+/** Sends the browser by way of the network, under the server's own name. */
+let way;
+before(async () => {
+  lab = await Lab.start();
+  const port = new URL(await lab.link()).port;
+  way = `--host-resolver-rules=MAP 127.0.0.1:${port} 127.0.0.1:${await network.to(port)}`;
+});
 after(async () => {
   network.close();
   await lab?.stop();
 });
 
+const offline = (page) => page.getByRole("alert").filter({ hasText: "Connection lost" });
+
+/** As the browser says it when the machine has another network. */
+const anotherNetwork = (page) => page.evaluate(() => dispatchEvent(new Event("online")));
+
 test("L02 a link that is cut without a word is said to be not live, and comes back with the truth", async () => {
-  const port = new URL(await lab.link()).port;
-  const proxy = await network.to(port);
-  const page = await lab.open({ flags: [...READABLE, `--host-resolver-rules=MAP 127.0.0.1:${port} 127.0.0.1:${proxy}`] });
+  const page = await lab.open({ flags: [...READABLE, way] });
   const tab = await lab.tab("claude-code", 0);
   await row(page, tab).and(page.getByRole("treeitem", { name: "Idle" })).waitFor();
   const colours = () => page.locator(".glyph").evaluateAll((glyphs) => glyphs.map((glyph) => getComputedStyle(glyph).color));
@@ -89,7 +98,7 @@ test("L02 a link that is cut without a word is said to be not live, and comes ba
     probe.remove();
     return color;
   });
-  const lost = page.getByRole("alert").filter({ hasText: "Connection lost" });
+  const lost = offline(page);
 
   const cut = performance.now();
   network.down();
@@ -108,8 +117,7 @@ test("L02 a link that is cut without a word is said to be not live, and comes ba
 
   network.up();
   const back = performance.now();
-  // As the browser says it when the machine has another network.
-  await page.evaluate(() => dispatchEvent(new Event("online")));
+  await anotherNetwork(page);
   await row(page, other).waitFor();
   await lost.waitFor({ state: "detached" });
   const fresh = performance.now() - back;
@@ -118,5 +126,28 @@ test("L02 a link that is cut without a word is said to be not live, and comes ba
   // What went on meanwhile is simply there; nobody is alarmed about it.
   const alarms = await page.getByRole("alert").allTextContents();
   assert.deepEqual(alarms.filter((text) => text.trim() !== ""), []);
+  assert.deepEqual(page.faults, []);
+});
+
+test("L04 a session that was closed elsewhere while the page was away leaves no ghost", async () => {
+  const page = await lab.open({ flags: [...READABLE, way] });
+  const tab = await lab.tab("claude-code", 2);
+  await row(page, tab).and(page.getByRole("treeitem", { name: "Idle" })).waitFor();
+  await until("Claude's box", async () => /manual mode|\? for shortcuts/.test(await lab.screen(tab)));
+  await lab.cli("tab", "send", tab.id, "bash: touch no.txt ;; say finished");
+  await row(page, tab).and(page.getByRole("treeitem", { name: "Needs input, permission" })).waitFor();
+  await until("count in the title", async () => (await page.title()).startsWith("(1) "));
+
+  network.down();
+  await offline(page).waitFor();
+  await lab.cli("tab", "close", "--force", tab.id);
+  network.up();
+  await anotherNetwork(page);
+  await offline(page).waitFor({ state: "detached" });
+  await row(page, tab).waitFor({ state: "detached" });
+  await until("title without a count", async () => !/^\(|^Offline/.test(await page.title()));
+  // Neither a row nor its workspace speaks of it any more.
+  assert.equal(await page.getByRole("treeitem", { name: /needs input/i }).count(), 0);
+  assert.equal(await page.locator(`[role=tab][data-tab="${tab.id}"]`).count(), 0);
   assert.deepEqual(page.faults, []);
 });

@@ -205,9 +205,10 @@ fn a_hook_from_the_future_counts_as_of_its_arrival() {
 /// What changes while somebody reads slowly.
 const SESSIONS: usize = 50;
 /// Between two changes of each.
-const EVERY: Duration = Duration::from_millis(50);
-/// For how long.
+const EVERY: Duration = Duration::from_millis(100);
+/// For how long, and for how long nobody reads slowly, to compare.
 const STORM: Duration = Duration::from_secs(5);
+const BEFORE: Duration = Duration::from_secs(2);
 /// Five times the deadlines: other tests run beside this one.
 const CAUGHT_UP_WITHIN: Duration = Duration::from_secs(5 * 2);
 const SHOWN_WITHIN: Duration = Duration::from_millis(5 * 300);
@@ -239,6 +240,49 @@ fn state_of(items: &[Item], standin: &Standin) -> Option<State> {
     item.state
 }
 
+/// Changes all of them again and again while somebody else does something; the longest that one page had to wait for
+/// one session's badge meanwhile. All wait for the person at the end.
+fn storm(
+    standins: &[Standin],
+    watched: &Standin,
+    page: &mut Viewer,
+    length: Duration,
+    meanwhile: impl FnOnce(Instant),
+) -> Duration {
+    let until = Instant::now() + length;
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut statuses = ["waiting", "busy"].iter().cycle();
+            while Instant::now() < until {
+                let status = statuses.next().unwrap();
+                for standin in standins {
+                    standin.write(status);
+                }
+                std::thread::sleep(EVERY);
+            }
+            for standin in standins {
+                standin.write("waiting");
+            }
+            over.store(true, Ordering::Release);
+        });
+        let waited = scope.spawn(|| {
+            let mut longest = Duration::ZERO;
+            while !over.load(Ordering::Acquire) {
+                for (status, state) in [("waiting", State::NeedsInput), ("busy", State::Busy)] {
+                    let from = Instant::now();
+                    watched.write(status);
+                    page.until(|viewer| state_of(&viewer.items, watched) == Some(state));
+                    longest = longest.max(from.elapsed());
+                }
+            }
+            longest
+        });
+        meanwhile(until);
+        waited.join().unwrap()
+    })
+}
+
 #[test]
 fn l01_a_viewer_that_reads_slowly_ends_with_the_truth_and_delays_nobody() {
     let server = TestServer::start();
@@ -250,52 +294,22 @@ fn l01_a_viewer_that_reads_slowly_ends_with_the_truth_and_delays_nobody() {
     for standin in standins.iter().chain([&watched]) {
         standin.write("busy");
     }
-    let all_busy = |viewer: &Viewer| {
+    let mut other = browser.status();
+    other.until(|viewer| {
         let mut all = standins.iter().chain([&watched]);
         all.all(|standin| state_of(&viewer.items, standin) == Some(State::Busy))
-    };
-    let mut other = browser.status();
-    other.until(all_busy);
+    });
+    let usual = storm(&standins, &watched, &mut other, BEFORE, |_| {});
     let mut slow = browser.status();
-    slow.until(all_busy);
-
     let before = rss_kib(server.pid());
-    let until = Instant::now() + STORM;
-    let over = AtomicBool::new(false);
-    let late = std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut statuses = ["waiting", "busy"].iter().cycle();
-            while Instant::now() < until {
-                let status = statuses.next().unwrap();
-                for standin in &standins {
-                    standin.write(status);
-                }
-                std::thread::sleep(EVERY);
-            }
-            for standin in &standins {
-                standin.write("waiting");
-            }
-            over.store(true, Ordering::Release);
-        });
-        let others = scope.spawn(|| {
-            let mut late = Vec::new();
-            while !over.load(Ordering::Acquire) {
-                for (status, state) in [("waiting", State::NeedsInput), ("busy", State::Busy)] {
-                    let from = Instant::now();
-                    watched.write(status);
-                    other.until(|viewer| state_of(&viewer.items, &watched) == Some(state));
-                    late.push(from.elapsed());
-                }
-            }
-            late
-        });
+    let late = storm(&standins, &watched, &mut other, STORM, |until| {
         read_slowly(&mut slow, until);
-        others.join().unwrap()
     });
     let grown = rss_kib(server.pid()).saturating_sub(before) / 1024;
     assert!(grown < GROWN_MIB_MAX, "{grown} MiB");
-    let slowest = late.iter().max().unwrap();
-    assert!(*slowest < SHOWN_WITHIN, "{slowest:?} of {}", late.len());
+    // On a machine that is busy with other tests, everything is late; what counts is who makes it so.
+    let most = SHOWN_WITHIN.max(usual * 3);
+    assert!(late < most, "{late:?}, without the slow one {usual:?}");
 
     // From now on it reads as fast as it can.
     let from = Instant::now();

@@ -11,10 +11,12 @@ mod support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use purplemux_wire::browser::ClientMsg;
+use purplemux_wire::browser::{ClientMsg, ServerMsg, State};
 use serde_json::{Value, json};
-use support::{TestServer, purplemux, say};
+use support::standin::{Standin, shows};
+use support::{TestServer, Viewer, purplemux, say};
 
 #[test]
 fn a_viewer_gets_a_snapshot_then_differences_and_can_ask_anew() {
@@ -208,7 +210,7 @@ fn nothing_that_a_viewer_says_can_break_the_stream_of_another() {
     };
     say(&mut good.socket, &seen);
     let refused = good.next();
-    let purplemux_wire::browser::ServerMsg::Refused { request, why } = refused else {
+    let ServerMsg::Refused { request, why } = refused else {
         panic!("{refused:?}");
     };
     assert_eq!((request, why.as_str()), (7, "That row is gone."));
@@ -296,4 +298,66 @@ fn check_claude_finds_a_process_below_the_tab_and_its_end() {
     support::eventually("it has ended", || check()["running"] == false);
     viewer.until(|viewer| viewer.items[0].pid.is_none());
     server.cli_ok(&["tab", "close", &tab]);
+}
+
+/// One turn from its prompt to its end, and the episode of its review.
+fn turn(server: &TestServer, standin: &Standin) -> u64 {
+    let prompt = json!({ "prompt": "go on" });
+    assert_eq!(
+        standin.hook(server, "UserPromptSubmit", &prompt).status,
+        204
+    );
+    standin.write("busy");
+    shows(server, standin, "busy");
+    let stop = json!({ "last_assistant_message": "done" });
+    assert_eq!(standin.hook(server, "Stop", &stop).status, 204);
+    standin.write("idle");
+    let item = shows(server, standin, "review");
+    item["episode"].as_u64().unwrap()
+}
+
+#[test]
+fn l03_what_is_read_on_one_device_is_read_on_all_and_a_late_word_names_its_turn() {
+    /// Five times the deadline.
+    const KNOWN_WITHIN: Duration = Duration::from_millis(5 * 300);
+    let server = TestServer::start();
+    let standin = Standin::new(server.dir.path());
+    standin.write("idle");
+    shows(&server, &standin, "idle");
+    let first = turn(&server, &standin);
+    // Two browsers, each with a login of its own.
+    let (phone, desk) = (server.browser(), server.browser());
+    let (mut phone, mut desk) = (phone.status(), desk.status());
+    let state = |viewer: &Viewer| {
+        let mut items = viewer.items.iter();
+        let item = items.find(|item| item.pid == Some(standin.pid()));
+        item.and_then(|item| item.state)
+    };
+    let id = phone.items[0].id.clone();
+    let seen = |request, episode| ClientMsg::Seen {
+        request,
+        item: id.clone(),
+        episode,
+    };
+    assert_eq!(state(&desk), Some(State::Review));
+    say(&mut phone.socket, &seen(1, first));
+    let from = Instant::now();
+    desk.until(|viewer| state(viewer) == Some(State::Idle));
+    assert!(from.elapsed() < KNOWN_WITHIN, "{:?}", from.elapsed());
+    phone.until(|viewer| state(viewer) == Some(State::Idle));
+
+    let second = turn(&server, &standin);
+    assert_ne!(first, second);
+    phone.until(|viewer| state(viewer) == Some(State::Review));
+    // Read while it was away, sent when it is back: that turn is over, and this one unread.
+    say(&mut phone.socket, &seen(2, first));
+    let refused = phone.next();
+    assert!(
+        matches!(refused, ServerMsg::Refused { request: 2, .. }),
+        "{refused:?}"
+    );
+    shows(&server, &standin, "review");
+    say(&mut phone.socket, &seen(3, second));
+    phone.until(|viewer| state(viewer) == Some(State::Idle));
+    desk.until(|viewer| state(viewer) == Some(State::Idle));
 }
