@@ -704,7 +704,12 @@ impl Fleet {
     /// All workspaces in the order of the layout, each with its most urgent badge (rule 7).
     #[must_use]
     pub fn workspaces(&self) -> Vec<WorkspaceView> {
-        let items = self.items();
+        self.workspaces_of(&self.items())
+    }
+
+    /// As [`Self::workspaces`], from the rows as [`Self::items`] has just said them.
+    #[must_use]
+    pub fn workspaces_of(&self, items: &[Item]) -> Vec<WorkspaceView> {
         self.workspaces
             .iter()
             .map(|workspace| {

@@ -532,10 +532,11 @@ impl Hub {
     }
 
     fn publish(&self) {
-        let items: Vec<Item> = self.fleet.items().iter().map(|i| self.dressed(i)).collect();
+        let rows = self.fleet.items();
+        let items: Vec<Item> = rows.iter().map(|i| self.dressed(i)).collect();
         let workspaces: Vec<Workspace> = self
             .fleet
-            .workspaces()
+            .workspaces_of(&rows)
             .iter()
             .map(Workspace::from)
             .collect();

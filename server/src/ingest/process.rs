@@ -294,6 +294,19 @@ impl Witness {
     }
 
     async fn look(&mut self, pid: u32, start: Option<u64>) -> Result<Option<AgentKey>, Stopped> {
+        if let Some(start) = start {
+            // The usual case, a thousand times a second: it is known and lives.
+            let agent = AgentKey {
+                host: self.host.clone(),
+                pid,
+                start,
+            };
+            if self.agents.contains_key(&agent)
+                && sys::stat(pid).is_some_and(|stat| stat.start == start && !stat.is_dead())
+            {
+                return Ok(Some(agent));
+            }
+        }
         // Parents first, so that a nested agent's parent is known when it is announced.
         let mut found = self.describe(pid, start);
         let Some((agent, ancestors)) = found.take() else {
