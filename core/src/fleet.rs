@@ -46,6 +46,8 @@ pub struct Fleet {
     dead: VecDeque<AgentKey>,
     /// Panes whose newest agent has ended.
     ended_panes: HashSet<PaneKey>,
+    /// When an agent was last seen to end in a pane that still exists.
+    died_in: BTreeMap<PaneKey, Time>,
     handovers: BTreeMap<AgentKey, Handover>,
     ctx: Ctx,
 }
@@ -76,6 +78,7 @@ impl Fleet {
             heard_set: HashSet::new(),
             dead: VecDeque::new(),
             ended_panes: HashSet::new(),
+            died_in: BTreeMap::new(),
             handovers: BTreeMap::new(),
             ctx: Ctx {
                 effects: Vec::new(),
@@ -193,6 +196,7 @@ impl Fleet {
                 self.kept_tabs.clear();
                 self.panes = panes.into_iter().map(|p| (p.pane.clone(), p)).collect();
                 self.ended_panes.retain(|p| self.panes.contains_key(p));
+                self.died_in.retain(|p, _| self.panes.contains_key(p));
                 self.retry(now);
             }
             Event::LayoutChanged { workspaces } => {
@@ -389,6 +393,7 @@ impl Fleet {
             Some(mut gone) => {
                 gone.on_died(&mut self.ctx, now);
                 if let Some(pane) = gone.process.pane {
+                    self.died_in.insert(pane.clone(), now.boot);
                     self.ended_panes.insert(pane);
                 }
                 self.relate(now);
@@ -468,13 +473,23 @@ impl Fleet {
         }
     }
 
-    /// By process; else by pane and conversation; else by conversation. Never by pane alone where the
-    /// payload names a conversation that is not that agent's: it is a nested agent's, whose environment is
-    /// its parent's.
+    /// By process; else by pane and conversation, but never one that was found after another's end in that pane: a
+    /// hook stamped before that end is the other's.
     fn owner(&self, hook: &Hook) -> Option<AgentKey> {
         if let Some(agent) = &hook.agent {
             return self.agents.contains_key(agent).then(|| agent.clone());
         }
+        let died = hook.pane.as_ref().and_then(|pane| self.died_in.get(pane));
+        let died = died.filter(|died| hook.at.boot <= **died);
+        self.owner_of_nameless(hook).filter(|owner| {
+            let found = self.agents.get(owner).map(|agent| agent.found.boot);
+            died.is_none_or(|died| found <= Some(*died))
+        })
+    }
+
+    /// By pane and conversation; else by conversation. Never by pane alone where the payload names a conversation
+    /// that is not that agent's: it is a nested agent's, whose environment is its parent's.
+    fn owner_of_nameless(&self, hook: &Hook) -> Option<AgentKey> {
         let by_conversation = hook.conversation.as_ref().and_then(|conversation| {
             self.agents
                 .values()
@@ -594,11 +609,11 @@ impl Fleet {
         }
     }
 
-    /// The agent whose badge stands for this one's.
+    /// The agent whose badge stands for this one's. A session that has left shows none; its job is a row of its own.
     fn face<'a>(&'a self, agent: &'a Agent) -> &'a Agent {
         self.handovers
             .get(&agent.key)
-            .filter(|h| h.done)
+            .filter(|h| h.done && !agent.has_left())
             .and_then(|h| self.agents.get(&h.job))
             .unwrap_or(agent)
     }

@@ -418,7 +418,8 @@ impl Agent {
 
     /// Idle by SessionStart is shown only when no status can come any more.
     pub(super) fn idle_hidden(&self, now: Time) -> bool {
-        self.idle_shown_at().is_none_or(|at| now < at)
+        // What was shown once does not go because its SessionStart comes late.
+        self.stay != Stay::Idle && self.idle_shown_at().is_none_or(|at| now < at)
     }
 
     pub(super) fn idle_shown_at(&self) -> Option<Time> {

@@ -350,3 +350,17 @@ fn p09_seen_unseen_and_prompted() {
         "needs-input permission"
     );
 }
+
+#[test]
+fn p01_q14_idle_does_not_go_because_its_start_is_told_late() {
+    // A version without status; five seconds on a loaded machine.
+    check(
+        "
+        0    found
+        300  file none
+        4912 hook@440 start startup
+        9000 end
+        ",
+        "2800 idle",
+    );
+}

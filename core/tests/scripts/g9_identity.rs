@@ -440,3 +440,30 @@ fn n09_a_session_without_a_transcript_says_so() {
     );
     assert_eq!(label(&world), None);
 }
+
+#[test]
+fn n10_d09_a_late_hook_of_the_one_that_ended_is_not_the_next_one_s() {
+    // No pid in it, and the one that runs in this pane now has no conversation yet.
+    check(
+        "
+        0    found pane=1
+        100  file none
+        200  file idle
+        1000 hook@990 prompt pane=1 anonymous conv=c1
+        1050 file busy
+        1900 removed
+        1950 died
+        3000 B: found pane=1
+        3100 B: hook@1880 stop pane=1 anonymous conv=c1
+        3200 B: file none conv=c2
+        3500 B: file idle conv=c2
+        9000 end
+        ",
+        "
+        200  idle
+        1050 busy
+        1950 none
+        3500 B: idle
+        ",
+    );
+}
