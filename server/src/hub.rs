@@ -200,6 +200,49 @@ impl Handle {
     }
 }
 
+#[cfg(test)]
+impl Handle {
+    /// A way to nobody, for a test of one witness: what is sent comes out of the receiver.
+    pub fn alone(processes: Processes) -> (Self, Alone) {
+        let (inbox, messages) = mpsc::channel(INBOX);
+        let (_, snapshots) = watch::channel(Arc::default());
+        let (round, rounds) = watch::channel(0);
+        let handle = Self {
+            inbox,
+            snapshots,
+            host: HostId::from("here"),
+            witnesses: Witnesses {
+                processes,
+                tmux: tmux::Handle::nowhere(),
+                odd: Arc::default(),
+                timelines: Timelines::new(),
+                rounds,
+            },
+        };
+        (handle, Alone { messages, round })
+    }
+}
+
+/// The other end of [`Handle::alone`].
+#[cfg(test)]
+pub struct Alone {
+    messages: mpsc::Receiver<Message>,
+    /// The bell of the safety net.
+    pub round: watch::Sender<u64>,
+}
+
+#[cfg(test)]
+impl Alone {
+    /// The next event.
+    pub async fn event(&mut self) -> Event {
+        loop {
+            if let Message::Event(event) = self.messages.recv().await.expect("somebody sends") {
+                return event;
+            }
+        }
+    }
+}
+
 /// Starts the hub and all witnesses, which begin by looking once at everything there is. Returns at once;
 /// the task ends with [`Handle::stop`].
 #[must_use]

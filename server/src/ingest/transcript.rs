@@ -884,7 +884,7 @@ mod tests {
     use std::io::Write as _;
     use std::os::unix::fs::symlink;
 
-    use purplemux_core::witness::TranscriptKind;
+    use crate::ingest::process::Processes;
 
     fn kinds(facts: &[TranscriptFact]) -> Vec<&TranscriptKind> {
         facts.iter().map(|fact| &fact.kind).collect()
@@ -1140,5 +1140,135 @@ mod tests {
         );
         assert_eq!(search("../x"), Source::Unknown);
         assert_eq!(search("other"), Source::Unwritten);
+    }
+
+    /// Transcripts of one agent, whose file is in a folder of Claude's.
+    struct Scene {
+        _dir: tempfile::TempDir,
+        path: PathBuf,
+        agent: AgentKey,
+        transcripts: Transcripts,
+        hub: hub::Handle,
+        told: hub::Alone,
+    }
+
+    impl Scene {
+        fn new(text: &str) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let root = fs::canonicalize(dir.path()).unwrap();
+            let folder = root.join("projects/-p");
+            fs::create_dir_all(&folder).unwrap();
+            let path = folder.join("a.jsonl");
+            fs::write(&path, text).unwrap();
+            let host = purplemux_core::HostId::from("here");
+            let (processes, _) = Processes::new(host.clone(), root.join("home"));
+            let dirs = processes.claude_dirs();
+            dirs.add(root);
+            let (hub, told) = hub::Handle::alone(processes);
+            let mut transcripts = Transcripts::new(hub.clone(), dirs);
+            let agent = AgentKey {
+                host,
+                pid: 1,
+                start: 1,
+            };
+            let named = path.to_str().unwrap();
+            transcripts.follow(agent.clone(), Some(Arc::from(named)), None);
+            Self {
+                _dir: dir,
+                path,
+                agent,
+                transcripts,
+                hub,
+                told,
+            }
+        }
+
+        /// The kinds of facts that are told next; within a second, or the file is not followed.
+        async fn next(&mut self) -> Option<Vec<TranscriptKind>> {
+            let told = tokio::time::timeout(Duration::from_secs(1), self.told.event()).await;
+            let told = told.ok()?;
+            let Event::TranscriptGrew { facts, .. } = told else {
+                panic!("{told:?}");
+            };
+            Some(facts.into_iter().map(|fact| fact.kind).collect())
+        }
+
+        fn ends(kinds: Option<Vec<TranscriptKind>>) -> usize {
+            let kinds = kinds.expect("something is told");
+            let ends = kinds.iter();
+            ends.filter(|kind| matches!(kind, TranscriptKind::TurnEnded { .. }))
+                .count()
+        }
+    }
+
+    #[tokio::test]
+    async fn t10_a_timeline_that_is_open_keeps_the_file_followed_and_the_place_is_kept() {
+        let mut scene = Scene::new(&format!("{PROMPT}\n{END}\n"));
+        // A look alone: what the row is called, and nothing that decides.
+        assert!(matches!(
+            scene.next().await.unwrap()[..],
+            [TranscriptKind::FirstPrompt { .. }]
+        ));
+        append(&scene.path, &format!("{END}\n"));
+        assert_eq!(scene.next().await, None, "nobody follows it");
+        assert_eq!(watches(&scene), 0);
+
+        let timelines = Arc::clone(&scene.hub.witnesses().timelines);
+        let one = timelines.open(scene.agent.clone());
+        assert_eq!(Scene::ends(scene.next().await), 2);
+        let another = timelines.open(scene.agent.clone());
+        drop(one);
+        append(&scene.path, &format!("{END}\n"));
+        assert_eq!(Scene::ends(scene.next().await), 1, "it is still open");
+        assert_eq!(watches(&scene), 1);
+        drop(another);
+        assert_eq!(scene.next().await, None);
+        assert_eq!(watches(&scene), 0);
+        append(&scene.path, &format!("{END}\n{END}\n"));
+        assert_eq!(scene.next().await, None, "it is closed");
+
+        // For the sake of its badge: from where it was left.
+        scene.transcripts.watch(scene.agent.clone(), true);
+        assert_eq!(Scene::ends(scene.next().await), 2);
+        scene.transcripts.watch(scene.agent.clone(), false);
+        assert_eq!(scene.next().await, None);
+        append(&scene.path, &format!("{END}\n"));
+        assert_eq!(scene.next().await, None);
+    }
+
+    fn watches(scene: &Scene) -> usize {
+        let routes = &scene.transcripts.routes;
+        routes.bells.lock().unwrap().len()
+    }
+
+    #[tokio::test]
+    async fn t10_a_lost_watch_falls_back_to_the_safety_net() {
+        let mut scene = Scene::new(&format!("{PROMPT}\n"));
+        scene.transcripts.watch(scene.agent.clone(), true);
+        scene.next().await.unwrap();
+        // The watch is lost in silence: nothing is told until the safety net rings.
+        let routes = Arc::clone(&scene.transcripts.routes);
+        let folder = scene.path.parent().unwrap();
+        routes.watch.lock().unwrap().remove(folder);
+        append(&scene.path, &format!("{END}\n"));
+        assert_eq!(scene.next().await, None);
+        scene.told.round.send_replace(1);
+        assert_eq!(Scene::ends(scene.next().await), 1);
+    }
+
+    #[tokio::test]
+    async fn t10_a_folder_that_is_made_anew_is_watched_anew() {
+        let mut scene = Scene::new(&format!("{PROMPT}\n"));
+        scene.transcripts.watch(scene.agent.clone(), true);
+        scene.next().await.unwrap();
+        let folder = scene.path.parent().unwrap().to_owned();
+        fs::remove_dir_all(&folder).unwrap();
+        // Nothing is there, and nothing is told: what was read still holds.
+        assert_eq!(scene.next().await, None);
+        fs::create_dir(&folder).unwrap();
+        fs::write(&scene.path, format!("{PROMPT}\n{END}\n")).unwrap();
+        assert_eq!(Scene::ends(scene.next().await), 1);
+        append(&scene.path, &format!("{END}\n"));
+        assert_eq!(Scene::ends(scene.next().await), 1);
     }
 }

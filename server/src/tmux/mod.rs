@@ -206,6 +206,23 @@ impl Handle {
         }
     }
 
+    /// Of no server at all, for a test of something else.
+    #[cfg(test)]
+    pub fn nowhere() -> Self {
+        let (requests, _) = mpsc::channel(1);
+        let (_, listing) = watch::channel(Arc::new(Listing::default()));
+        let (_, health) = watch::channel(Health::Fine);
+        let (_, outdated) = watch::channel(None);
+        Self {
+            requests,
+            listing,
+            health,
+            outdated,
+            look_at_program: Arc::new(Notify::new()),
+            place: Arc::new(Place::of(Path::new("/nowhere"))),
+        }
+    }
+
     /// The server's socket, whether or not it runs.
     #[must_use]
     pub fn socket(&self) -> &Path {
@@ -304,7 +321,7 @@ impl Handle {
     /// clean one; an empty `command` is the person's login shell with our shell integration.
     ///
     /// # Errors
-    /// tmux can't start it, or can't be reached.
+    /// `cwd` is no UTF-8, tmux can't start it, or can't be reached.
     pub async fn new_session(
         &self,
         tab: &TabId,
@@ -338,7 +355,10 @@ impl Handle {
         command: &[String],
     ) -> Result<u32, Error> {
         let shell = hooks::shell::launch(&self.place.home, &environment::shell());
-        let cwd = literal(&cwd.to_string_lossy());
+        let cwd = cwd.to_str().ok_or_else(|| {
+            Error::Refused(format!("{} has a name that is no UTF-8", cwd.display()))
+        })?;
+        let cwd = literal(cwd);
         let mut arguments = vec!["new-session", "-d", "-P", "-F", "#{session_id}"];
         arguments.extend(["-s", name, "-c", &cwd]);
         // Until a terminal is attached; then its size is the window's.
