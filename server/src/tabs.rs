@@ -685,7 +685,7 @@ fn directory(asked: Option<&str>, workspace_dir: &str) -> Result<PathBuf, Refusa
     let person = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     let Some(asked) = asked.filter(|asked| !asked.is_empty()) else {
         let dir = PathBuf::from(workspace_dir);
-        return Ok(if dir.is_dir() { dir } else { person });
+        return in_text(if dir.is_dir() { dir } else { person });
     };
     let dir = match asked.strip_prefix('~') {
         Some("") => person,
@@ -697,7 +697,19 @@ fn directory(asked: Option<&str>, workspace_dir: &str) -> Result<PathBuf, Refusa
             "There is no directory {asked:?}; give the absolute path of one that exists."
         )));
     }
-    Ok(dir)
+    in_text(dir)
+}
+
+/// A path is kept and handed to tmux as text. One that is none would become another: letters in the place of
+/// bytes that stand for none.
+fn in_text(dir: PathBuf) -> Result<PathBuf, Refusal> {
+    if dir.to_str().is_some() {
+        return Ok(dir);
+    }
+    Err(Refusal::Invalid(format!(
+        "{} has a name that is no UTF-8; tabs can't be opened there. Give it another name, or open a tab above it and cd.",
+        dir.display()
+    )))
 }
 
 #[cfg(test)]

@@ -65,8 +65,9 @@ fn visible(text: &str, chars_max: usize, line_break: &str) -> String {
     out
 }
 
-/// Takes no room or turns the reading direction, and is not needed where it stands.
-fn deceives(c: char, before: char) -> bool {
+/// Takes no room or turns the reading direction, and is not needed where it stands: behind `before`.
+#[must_use]
+pub fn deceives(c: char, before: char) -> bool {
     match c {
         // Joiners belong into emoji and into Arabic to Sinhala script; elsewhere they hide.
         '\u{200c}' | '\u{200d}' => !matches!(before,

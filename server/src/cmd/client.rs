@@ -9,12 +9,20 @@ use axum::body::Bytes;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt as _, Full};
 use hyper_util::rt::TokioIo;
+use purplemux_wire::text::deceives;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio_tungstenite::WebSocketStream;
 
 use crate::home::Home;
+
+/// Characters of a title where there is no terminal whose width would bound it.
+pub const PIPED_CHARS: usize = 40;
+/// And on the narrowest terminal: enough to tell rows apart.
+const TITLE_CHARS_MIN: usize = 16;
+/// What the last column may ask for: it is not padded, and reads well when it is wrapped.
+const LAST_CHARS: usize = 30;
 
 /// No server answers in this home (exit code 3).
 #[derive(Debug, thiserror::Error)]
@@ -192,30 +200,80 @@ pub fn print(line: &str) -> Result<()> {
     }
 }
 
-/// Text that came from elsewhere, safe to print on a terminal: one line, no control characters, none that
-/// turn the reading direction.
+/// Text that came from elsewhere, safe to print on a terminal: one line, no control characters, none that take no
+/// room or turn the reading direction, but for the joiners that emoji and scripts are made with.
 #[must_use]
 pub fn plain(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .filter(|c| {
-            !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-        })
-        .collect()
+    let mut before = ' ';
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            out.push(' ');
+        } else if !deceives(c, before) {
+            out.push(c);
+        }
+        before = c;
+    }
+    out
+}
+
+/// At most so many characters, the last of which says that there was more.
+#[must_use]
+pub fn cut(text: &str, chars_max: usize) -> String {
+    if text.chars().count() <= chars_max {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(chars_max.saturating_sub(1)).collect();
+    // A joiner that joins nothing any more.
+    let kept = kept.trim_end_matches(['\u{200c}', '\u{200d}']).trim_end();
+    format!("{kept}…")
+}
+
+/// Cuts one column so that the rows fit on the terminal; where there is none, to [`PIPED_CHARS`]. The columns
+/// behind it may still be longer than the line.
+pub fn fit(rows: &mut [Vec<String>], column: usize) {
+    let width = rustix::termios::tcgetwinsize(std::io::stdout())
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|columns| *columns > 0);
+    fit_into(rows, column, width);
+}
+
+fn fit_into(rows: &mut [Vec<String>], column: usize, width: Option<usize>) {
+    let most = width.map_or(PIPED_CHARS, |width| {
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let others = (0..columns).filter(|other| *other != column).map(|other| {
+            let wanted = column_width(rows, other);
+            2 + if other + 1 == columns {
+                wanted.min(LAST_CHARS)
+            } else {
+                wanted
+            }
+        });
+        width.saturating_sub(others.sum()).max(TITLE_CHARS_MIN)
+    });
+    for row in rows {
+        if let Some(cell) = row.get_mut(column) {
+            *cell = cut(cell, most);
+        }
+    }
+}
+
+fn column_width(rows: &[Vec<String>], column: usize) -> usize {
+    rows.iter()
+        .filter_map(|row| row.get(column))
+        .map(|cell| cell.chars().count())
+        .max()
+        .unwrap_or(0)
 }
 
 /// Rows of cells as aligned columns; the last column is not padded.
 #[must_use]
 pub fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| column_width(rows, column))
+        .collect();
     rows.iter()
         .map(|row| {
             let cells: Vec<String> = row
@@ -227,4 +285,42 @@ pub fn table(rows: &[Vec<String>]) -> String {
         })
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_hides_is_left_out_and_what_joins_stays() {
+        assert_eq!(plain("a\u{202e}b\u{200b}c\x1b[1m\nd"), "abc [1m d");
+        let family = "👩\u{200d}👩\u{200d}👧 team ❤\u{fe0f}\u{200d}🔥";
+        assert_eq!(plain(family), family);
+        assert_eq!(plain("می\u{200c}خواهم"), "می\u{200c}خواهم");
+        assert_eq!(plain("in\u{200d}visible"), "invisible");
+    }
+
+    #[test]
+    fn a_title_is_cut_at_what_the_terminal_leaves() {
+        let title = "one two three ".repeat(10);
+        let rows = || {
+            vec![
+                ["TAB", "TITLE", "WHAT"].map(str::to_owned).to_vec(),
+                vec!["t-01234567".to_owned(), title.clone(), "w".repeat(90)],
+            ]
+        };
+        let widest = |width| {
+            let mut rows = rows();
+            fit_into(&mut rows, 1, width);
+            assert_eq!(rows[0][1], "TITLE");
+            rows[1][1].chars().count()
+        };
+        assert_eq!(widest(None), PIPED_CHARS);
+        assert_eq!(widest(Some(100)), 100 - 12 - 32);
+        assert_eq!(widest(Some(30)), TITLE_CHARS_MIN);
+        assert_eq!(widest(Some(500)), title.chars().count());
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(cut("shorter", 5), "shor…");
+        assert_eq!(cut("👩\u{200d}👩 x", 3), "👩…");
+    }
 }

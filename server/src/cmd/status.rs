@@ -10,7 +10,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
 use super::Common;
-use super::client::{Client, block_on, plain, print, table};
+use super::client::{Client, PIPED_CHARS, block_on, cut, fit, plain, print, table};
 use crate::clock;
 
 /// Its options.
@@ -52,6 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
         }
         let mut cells = vec![header()];
         cells.extend(shown.items.iter().map(|item| row(item, clock::wall_ms())));
+        fit(&mut cells, TITLE);
         print(&table(&cells))
     })
 }
@@ -197,7 +198,7 @@ fn say(item: &Item, now_ms: i64, json: bool) -> Result<()> {
             "{time}  {:<11}  {:<12}  {}{}{what}",
             state(item),
             item.id,
-            plain(&item.title),
+            cut(&plain(&item.title), PIPED_CHARS),
             if what.is_empty() { "" } else { "  " },
         )
         .trim_end(),
@@ -207,8 +208,13 @@ fn say(item: &Item, now_ms: i64, json: bool) -> Result<()> {
 /// The line of one item, under its header.
 #[must_use]
 pub fn line(item: &Item) -> String {
-    table(&[header(), row(item, clock::wall_ms())])
+    let mut cells = [header(), row(item, clock::wall_ms())];
+    fit(&mut cells, TITLE);
+    table(&cells)
 }
+
+/// The column of titles, which may be long.
+const TITLE: usize = 3;
 
 fn header() -> Vec<String> {
     ["STATE", "FOR", "TAB", "TITLE", "WHAT"]
@@ -254,13 +260,7 @@ pub fn word(state: State) -> &'static str {
 /// What it does, asks or has ended with, in a few words.
 fn what(item: &Item) -> String {
     let detail = &item.detail;
-    let cut = |text: &str| {
-        let text = plain(text);
-        match text.char_indices().nth(72) {
-            Some((at, _)) => format!("{}…", &text[..at]),
-            None => text,
-        }
-    };
+    let cut = |text: &str| cut(&plain(text), 73);
     let mut parts = Vec::new();
     if let Some(ask) = &detail.ask {
         let kind = match ask.kind {

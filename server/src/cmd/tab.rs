@@ -5,7 +5,7 @@ use http::Method;
 use purplemux_wire::browser::Item;
 use serde_json::{Value, json};
 
-use super::client::{Client, block_on, plain, print, table};
+use super::client::{Client, block_on, fit, plain, print, table};
 use super::{Common, Usage, status};
 use crate::tabs::{Kind, NewTab};
 
@@ -220,6 +220,7 @@ fn list(workspace: Option<&str>, common: &Common) -> Result<()> {
             plain(item.cwd.as_deref().unwrap_or_default()),
         ]
     }));
+    fit(&mut cells, 2);
     print(&table(&cells))
 }
 
@@ -297,5 +298,13 @@ fn absolute(dir: &str) -> Result<String> {
         )
         .into());
     }
-    Ok(std::path::absolute(dir)?.to_string_lossy().into_owned())
+    let absolute = std::path::absolute(dir)?;
+    // Letters in the place of bytes that are none would name another directory.
+    absolute.into_os_string().into_string().map_err(|dir| {
+        Usage(format!(
+            "{} has a name that is no UTF-8; tabs can't be opened there. Give it another name, or open a tab above it and cd.",
+            std::path::Path::new(&dir).display()
+        ))
+        .into()
+    })
 }
