@@ -139,7 +139,13 @@ impl Agent {
         };
         self.note_saying(ctx, status.since, Source::File, line, Some(says));
         let old = self.status.replace(status);
+        let worked = matches!(self.phase, Phase::Working(_));
         self.on_status(ctx, old);
+        if worked && let Phase::Closing(closing) = &mut self.phase {
+            // On a loaded machine Claude writes its file up to 570 ms after the moment that it names in it (measured,
+            // 2.1.332), and what comes next as late: the wait is for what is still to be written.
+            closing.wait_from = closing.wait_from.max(at.boot.min(now.boot));
+        }
     }
 
     fn converse(

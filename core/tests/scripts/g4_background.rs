@@ -150,6 +150,33 @@ fn b04_a_background_shell_ends_by_itself() {
     );
 }
 
+/// Measured, Claude Code 2.1.332 on two cores with a load average of 18: the file is written up to 570 ms after the
+/// moment that it names.
+#[test]
+fn b05_a_gap_that_is_written_late_is_bridged_too() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1070 file busy
+        1800 hook prompt
+        4250 hook stop
+        4850 file idle since=4280
+        4890 file busy since=4440
+        6170 hook stop
+        6440 file idle since=6330
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        6440 review finished
+        7640 notify
+        ",
+    );
+}
+
 #[test]
 fn b05_queued_prompts() {
     // Queued by someone who types fast.
