@@ -23,7 +23,7 @@
 //! | `cut N` | a stream that breaks off after N seconds |
 //! | `max`, `refuse` | the stop reasons `max_tokens` and `refusal` |
 //!
-//! Anything else is echoed. When the steps are used up, a tool result is answered with `done`.
+//! `/compact take N seconds` makes the compaction last that long. Anything else is echoed. When the steps are used up, a tool result is answered with `done`.
 
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ pub fn decide(body: &Value, compact_delay: Duration) -> Decision {
         let mut plan = say(
             "<analysis>lab</analysis>\n<summary>\n1. Primary Request: lab\n2. All done\n</summary>",
         );
-        plan.delay = compact_delay;
+        plan.delay = asked_for(body).unwrap_or(compact_delay);
         return Decision {
             plan,
             kind: Kind::Compact,
@@ -376,6 +376,15 @@ fn fill(schema: &Value) -> Value {
         (name.clone(), value)
     });
     Value::Object(fields.collect())
+}
+
+/// How long a compaction is to take, where the person has said so beside `/compact`.
+fn asked_for(body: &Value) -> Option<Duration> {
+    let last = list(&body["messages"]).last()?.to_string();
+    let (_, wish) = last.rsplit_once("take ")?;
+    let (seconds, rest) = wish.split_once(' ')?;
+    rest.starts_with("seconds")
+        .then(|| seconds.parse().ok().map(Duration::from_secs))?
 }
 
 fn is_compaction(body: &Value) -> bool {
@@ -677,5 +686,10 @@ mod tests {
             (decision.kind, decision.plan.delay),
             (Kind::Compact, Duration::from_secs(2))
         );
+        let asked = request(
+            json!([{"role": "user", "content": "Create a detailed summary of it. Additional: take 9 seconds"}]),
+        );
+        let decision = decide(&asked, Duration::from_secs(2));
+        assert_eq!(decision.plan.delay, Duration::from_secs(9));
     }
 }
