@@ -87,6 +87,8 @@ describe("lines", () => {
     expect(chipDetail(row({ state: "review", detail: { outcome: "failed" } }), say)).toBe("stopped with error");
     expect(chipDetail(asks("permission"), say)).toBe("permission");
     expect(chipDetail(row({ state: "idle" }), say)).toBe("");
+    expect(chipDetail(row({ state: "idle", detail: { label: "no transcript" } }), say)).toBe("no transcript");
+    expect(chipDetail(row({ state: "review", detail: { outcome: "finished", label: "no transcript" } }), say)).toBe("no transcript");
   });
   test("first lines lose Markdown's leading marks only", () => {
     expect(firstLine("\n\n  > quoted *bold*")).toBe("quoted *bold*");

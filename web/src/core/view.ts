@@ -155,16 +155,21 @@ export function chipDetail(item: Item, say: Say): string {
     case "review": {
       if (item.detail.outcome === "failed") return say("chip.failed");
       const shells = item.detail.shells ?? 0;
-      return shells > 0 ? say("chip.shells", { n: shells }) : say("kind.finished");
+      if (shells > 0) return say("chip.shells", { n: shells });
+      return unwritten(item) ? say("chip.unwritten") : say("kind.finished");
     }
     case "unknown":
       return say("chip.checking");
-    case "needs-input":
     case "idle":
+      return unwritten(item) ? say("chip.unwritten") : stateParts(item, say).kind;
+    case "needs-input":
     case null:
       return stateParts(item, say).kind;
   }
 }
+
+/** What was said in it is lost when it ends. */
+const unwritten = (item: Item) => item.detail.label === "no transcript";
 
 function busyShort(item: Item, say: Say): string {
   switch (item.detail.doing) {
