@@ -117,6 +117,7 @@ enum Message {
     LongBusy(oneshot::Sender<Vec<AgentKey>>),
     Beside(Beside),
     Marks(Marks),
+    Asked(u64, String),
     Stop,
 }
 
@@ -175,6 +176,11 @@ impl Handle {
     /// Shows this of tabs from now on, in place of what was shown before.
     pub async fn marks(&self, marks: Marks) -> Result<(), Stopped> {
         self.message(Message::Marks(marks)).await
+    }
+
+    /// Shows these words with an ask that has none of its own, for as long as it stands.
+    pub async fn asked(&self, ask: u64, words: String) -> Result<(), Stopped> {
+        self.message(Message::Asked(ask, words)).await
     }
 
     /// Ends the hub's task, after everything that was sent before. All witnesses end with it.
@@ -273,6 +279,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         publish,
         degraded: BTreeMap::new(),
         beside: Beside::default(),
+        asked: BTreeMap::new(),
         alerts: config.alerts,
         marks: Marks::default(),
         tmux: config.tmux,
@@ -319,6 +326,8 @@ struct Hub {
     publish: watch::Sender<Arc<Snapshot>>,
     degraded: BTreeMap<Degraded, String>,
     beside: Beside,
+    /// Words of asks that have none of their own; as many as such asks are shown.
+    asked: BTreeMap<u64, String>,
     alerts: push::Handle,
     marks: Marks,
     tmux: tmux::Handle,
@@ -368,6 +377,9 @@ impl Hub {
                     }
                     Some(Message::Beside(beside)) => self.beside = beside,
                     Some(Message::Marks(marks)) => self.marks = marks,
+                    Some(Message::Asked(ask, words)) => {
+                        self.asked.insert(ask, words);
+                    }
                     Some(Message::Stop) | None => break,
                 },
                 () = clock::reached(timer.unwrap_or_default()), if timer.is_some() => self.deadline().await,
@@ -544,6 +556,12 @@ impl Hub {
         let branch = dir.and_then(|dir| self.beside.branches.get(dir));
         item.branch = branch.cloned().flatten();
         self.add_pane(&mut item, row);
+        if let Some(ask) = &mut item.detail.ask
+            && ask.text.is_empty()
+            && let Some(words) = self.asked.get(&ask.id)
+        {
+            ask.text.clone_from(words);
+        }
         item
     }
 
@@ -574,9 +592,14 @@ impl Hub {
         });
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
         let rows = self.fleet.items();
         let items: Vec<Item> = rows.iter().map(|i| self.dressed(i)).collect();
+        let asks = |id: u64| {
+            let mut asks = items.iter().filter_map(|item| item.detail.ask.as_ref());
+            asks.any(|ask| ask.id == id)
+        };
+        self.asked.retain(|id, _| asks(*id));
         let workspaces: Vec<Workspace> = self
             .fleet
             .workspaces_of(&rows)

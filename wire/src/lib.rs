@@ -5,6 +5,7 @@ pub mod hook;
 pub mod session_file;
 pub mod transcript;
 
+pub mod screen;
 pub mod tmux;
 
 pub mod browser;

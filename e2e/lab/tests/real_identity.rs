@@ -167,6 +167,10 @@ fn d06_the_question_whether_a_folder_is_trusted() -> Result<()> {
     let mut accepted = lab.tab_in(TabKind::Claude, untrusted(&lab, "stranger")?)?;
     ask(&mut accepted)?;
     accepted.stays(QUIET)?;
+    accepted.wait_item("what is asked", |item| {
+        let text = item["detail"]["ask"]["text"].as_str();
+        text.is_some_and(|text| text.contains("trust"))
+    })?;
     // The marked option is "No, exit".
     let marked = || accepted.screen().contains(&format!("❯ {TRUST}"));
     accepted.pane.press_until(&["Down"], "the mark", marked)?;

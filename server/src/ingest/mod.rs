@@ -3,6 +3,7 @@
 
 pub mod hook;
 pub mod process;
+pub mod screen;
 pub mod session_file;
 pub mod transcript;
 
@@ -72,6 +73,7 @@ pub fn start(hub: &hub::Handle, start: Start) {
     task::spawn("processes", start.processes.run(hub.clone()));
     task::spawn("tmux health", follow_health(hub.clone()));
     task::spawn("tmux version", follow_version(hub.clone()));
+    task::spawn("start-up dialogs", screen::run(hub.clone()));
     task::spawn("safety net", net::run(hub.clone(), start.round));
     let (listed, first_listing) = oneshot::channel();
     task::spawn("panes", follow_panes(hub.clone(), listed));

@@ -590,7 +590,8 @@ pub fn watch_exit(pid: u32) -> std::io::Result<Option<AsyncFd<OwnedFd>>> {
     }
 }
 
-fn ancestors(parent: u32) -> impl Iterator<Item = (u32, sys::Stat)> {
+/// The processes above one whose parent this is, nearest first; bounded.
+pub fn ancestors(parent: u32) -> impl Iterator<Item = (u32, sys::Stat)> {
     let mut next = parent;
     std::iter::from_fn(move || {
         if next <= 1 {
