@@ -54,23 +54,25 @@ enum Said<'a> {
 pub(crate) struct Start {
     pub base: Base,
     pub since: Stamp,
-    /// Hooks up to here (unix ms) are already in `base`.
-    pub hooks_after_ms: i64,
+    /// Hooks up to here are already in `base`. Both are moments of the boot clock: the wall clock may be set.
+    pub hooks_after: Time,
     /// Lines up to here are already in `base`, or copied from another conversation.
-    pub lines_after_ms: i64,
+    pub lines_after: Time,
 }
 
 /// Replays what was said onto the start.
 pub(crate) fn verdict(turns: &Turns, start: Start, now: Time) -> Verdict {
-    let mut said: Vec<(i64, Said<'_>)> = turns
+    // Claude stamps its lines by the millisecond.
+    let (hooks_after, lines_after) = (start.hooks_after.as_ms(), start.lines_after.as_ms());
+    let mut said: Vec<(u64, Said<'_>)> = turns
         .hooks()
-        .filter(|t| t.at.wall_ms > start.hooks_after_ms)
-        .map(|t| (t.at.wall_ms, Said::Hook(t)))
+        .map(|t| (t.at.boot.as_ms(), Said::Hook(t)))
+        .filter(|(ms, _)| *ms > hooks_after)
         .chain(
             turns
                 .lines()
-                .filter(|l| l.at.wall_ms > start.lines_after_ms)
-                .map(|l| (l.at.wall_ms, Said::Line(l))),
+                .map(|l| (l.at.boot.as_ms(), Said::Line(l)))
+                .filter(|(ms, _)| *ms > lines_after),
         )
         .collect();
     // Stable: hooks keep the order of their boot stamps, lines that of their file.
@@ -86,7 +88,7 @@ pub(crate) fn verdict(turns: &Turns, start: Start, now: Time) -> Verdict {
     for (_, said) in said {
         match said {
             Said::Hook(turn) => verdict.hook(turns, turn),
-            Said::Line(line) => verdict.line(line, now),
+            Said::Line(line) => verdict.line(turns, line, now),
         }
     }
     verdict
@@ -172,7 +174,7 @@ impl Verdict {
         }
     }
 
-    fn line(&mut self, line: &Line, now: Time) {
+    fn line(&mut self, turns: &Turns, line: &Line, now: Time) {
         let at = line.at;
         match &line.kind {
             TranscriptKind::TurnEnded { last_message } => {
@@ -195,11 +197,19 @@ impl Verdict {
                 Base::Nothing | Base::Idle { .. } | Base::Ended(_) => self.be(Base::Busy, at),
                 Base::Unknown | Base::Busy | Base::Needs => {}
             },
-            TranscriptKind::ToolEnded { .. } => match self.base {
-                Base::Nothing | Base::Unknown => self.be(Base::Busy, at),
-                // The result of a tool that Esc ended follows the marker.
-                Base::Idle { .. } | Base::Busy | Base::Needs | Base::Ended(_) => {}
-            },
+            TranscriptKind::ToolEnded { use_id } => {
+                // Its hook may be late or lost: the request is answered all the same.
+                if let Some(call) = turns.call(use_id) {
+                    self.asks.tool_ended(at, None, call);
+                }
+                let answered = self.base == Base::Needs && self.asks.iter().next().is_none();
+                match self.base {
+                    Base::Nothing | Base::Unknown => self.be(Base::Busy, at),
+                    Base::Needs if answered => self.be(Base::Busy, at),
+                    // The result of a tool that Esc ended follows the marker.
+                    Base::Idle { .. } | Base::Busy | Base::Needs | Base::Ended(_) => {}
+                }
+            }
             TranscriptKind::CompactBoundary
             | TranscriptKind::Enqueued
             | TranscriptKind::Dequeued

@@ -65,19 +65,17 @@ impl Agent {
             base::Start {
                 base: start,
                 since,
-                hooks_after_ms: match (held, restored) {
-                    (true, _) => i64::MAX,
-                    (false, true) => since.wall_ms,
-                    (false, false) => i64::MIN,
+                hooks_after: match (held, restored) {
+                    (true, _) => Time(u64::MAX),
+                    (false, true) => since.boot,
+                    (false, false) => Time(0),
                 },
-                lines_after_ms: if held {
-                    i64::MAX
+                lines_after: if held {
+                    Time(u64::MAX)
                 } else if restored {
-                    since.wall_ms
-                } else if self.conversation_at.wall_ms > self.found.wall_ms {
-                    self.conversation_at.wall_ms
+                    since.boot
                 } else {
-                    self.found.wall_ms
+                    self.conversation_at.boot.max(self.found.boot)
                 },
             },
             now.boot,

@@ -333,7 +333,10 @@ impl World {
                 why: "torn".into(),
             },
             "hook" => Event::HookFired {
-                hook: Box::new(hook(letter, stamp, args)),
+                hook: Box::new(Hook {
+                    at: self.at(stamp),
+                    ..hook(letter, stamp, args)
+                }),
             },
             "tx" => {
                 let fact = TranscriptFact {

@@ -1451,3 +1451,53 @@ fn q08_the_result_of_what_was_asked_may_be_here_before_the_file() {
         ",
     );
 }
+
+#[test]
+fn q14_the_transcript_answers_where_the_result_s_hook_is_late() {
+    // A version without status: the second command on the card, not the first.
+    check(
+        "
+        0    found
+        200  hook start startup
+        1000 hook prompt
+        1300 hook pre Bash id=1 \"touch a.txt\"
+        1310 tx tool Bash id=1 \"touch a.txt\"
+        1390 hook pr Bash \"touch a.txt\"
+        4000 tx@3900 result id=1
+        4050 hook pr Bash \"touch b.txt\"
+        8000 hook@3900 post Bash id=1 \"touch a.txt\"
+        9000 end
+        ",
+        "
+        500  idle
+        1000 busy
+        1390 needs-input permission \"touch a.txt\"
+        2590 notify
+        4000 busy
+        4000 withdraw
+        4050 needs-input permission \"touch b.txt\"
+        5250 notify
+        ",
+    );
+}
+
+#[test]
+fn q14_a_clock_that_is_set_back_hides_no_turn() {
+    check(
+        "
+        0    found
+        200  hook start startup
+        1000 clock -60000
+        2000 hook@2000 prompt
+        2300 hook pre Bash id=1 ls
+        4000 hook stop
+        9000 end
+        ",
+        "
+        500  idle
+        2000 busy
+        4000 review finished
+        5200 notify
+        ",
+    );
+}
