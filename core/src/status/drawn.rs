@@ -418,8 +418,9 @@ impl Agent {
 
     /// Idle by SessionStart is shown only when no status can come any more.
     pub(super) fn idle_hidden(&self, now: Time) -> bool {
-        // What was shown once does not go because its SessionStart comes late.
-        self.stay != Stay::Idle && self.idle_shown_at().is_none_or(|at| now < at)
+        // A badge that was shown does not go because a SessionStart comes late; only amber of a start-up waits.
+        let new = self.stay == Stay::None || self.startup.is_some();
+        new && self.idle_shown_at().is_none_or(|at| now < at)
     }
 
     pub(super) fn idle_shown_at(&self) -> Option<Time> {

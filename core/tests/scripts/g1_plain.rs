@@ -363,4 +363,21 @@ fn p01_q14_idle_does_not_go_because_its_start_is_told_late() {
         ",
         "2800 idle",
     );
+    // Only now is its start told, by `/clear`: from review to idle, with no hole.
+    check(
+        "
+        0     found
+        2000  hook prompt
+        3000  hook stop
+        21400 hook start clear conv=other
+        30000 end
+        ",
+        "
+        2000  busy
+        3000  review finished
+        4200  notify
+        21400 idle
+        21400 withdraw
+        ",
+    );
 }
