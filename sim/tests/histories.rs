@@ -69,6 +69,11 @@ fn headless_runs_in_the_shell_and_in_a_tool() {
 }
 
 #[test]
+fn sessions_that_go_on_in_the_background() {
+    none_fails("plain,parking,processes", Some("hooks"), 1..3001);
+}
+
+#[test]
 fn seeds_that_nobody_has_tried() {
     let seed = match std::env::var("PURPLEMUX_SIM_SEED") {
         Ok(seed) => seed.parse().expect("a number"),
