@@ -63,6 +63,7 @@ describe("tabs", () => {
     const card = page.getByRole("status").filter({ hasText: "The tmux session ended" });
     await card.waitFor();
     await card.getByText("/usr/lib").waitFor();
+    await card.getByText("Nothing runs in this tab any more.").waitFor();
     await until("mark on the row", async () => /Gone/.test(await nameOf(row(page, tab))));
     assert.deepEqual(await violations(page), []);
     await pictures(page, "ended");

@@ -66,6 +66,10 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 /// A session that is there but lets us go again this many times in a row is not tried further.
 const ATTACHES_MAX: u32 = 3;
 
+/// How long a tmux that can't be reached is waited for before nobody can tell what became of a session; the control
+/// client is back within two seconds.
+const REACHED_WITHIN: Duration = Duration::from_secs(3);
+
 /// An attach that held this long counts as a good one.
 const ATTACH_HELD: Duration = Duration::from_secs(5);
 
@@ -607,7 +611,7 @@ impl Task {
             Shown::Elsewhere { .. } if self.attaches <= ATTACHES_MAX => return Detached::ByOthers,
             Shown::Elsewhere { .. } => return again_and_again(),
         };
-        match self.tmux.session(tab).await {
+        match session_now(&self.tmux, tab).await {
             Ok(_) if self.attaches <= ATTACHES_MAX => Detached::ByOthers,
             Ok(_) => again_and_again(),
             Err(tmux::Error::Gone) => Detached::Ended,
@@ -651,6 +655,28 @@ impl Task {
         };
         // A viewer that has left, or takes no more, has no use for the rest.
         drop(tokio::time::timeout(LEAVE_WITHIN, all).await);
+    }
+}
+
+/// The session that is this tab now. When tmux has just gone, it takes a moment to be reached again, or to be
+/// known to have ended.
+async fn session_now(tmux: &tmux::Handle, tab: &TabId) -> Result<tmux::Session, tmux::Error> {
+    let find = async || {
+        let listing = tmux.list_now().await?;
+        listing.session_of(tab.as_str()).ok_or(tmux::Error::Gone)
+    };
+    let mut listing = tmux.listing();
+    let until = Instant::now() + REACHED_WITHIN;
+    loop {
+        listing.mark_unchanged();
+        let found = find().await;
+        if !matches!(found, Err(tmux::Error::Unreachable(_))) {
+            return found;
+        }
+        match tokio::time::timeout_at(until, listing.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return found,
+        }
     }
 }
 

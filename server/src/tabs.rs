@@ -449,7 +449,12 @@ impl Owner {
                 id: id.to_owned(),
                 workspace: workspace.id.clone(),
                 name: name.filter(|_| foreign),
-                cwd: pane.path.to_string(),
+                // tmux has no path for a pane whose program it is just starting.
+                cwd: if pane.path.is_empty() {
+                    workspace.dir.clone()
+                } else {
+                    pane.path.to_string()
+                },
                 kind: if foreign {
                     FOREIGN
                 } else {

@@ -114,6 +114,8 @@ fn x02_nothing_reaches_a_new_server_with_the_same_names() {
         "five times the deadline"
     );
     while terminal.ended.is_none() && terminal.step() {}
+    let why = terminal.ended.clone().unwrap();
+    assert_eq!(why, "The shell in this tab has ended.");
 
     // It is somebody else's session, under the very name.
     let stranger = foreign(&server, &tab);
@@ -246,13 +248,11 @@ fn x07_a_session_of_somebody_else_s_is_a_tab_until_it_is_hidden() {
         .status,
         204
     );
-    let mine = foreign(&server, "mine");
-    assert_eq!(
-        (&mine["shell"], &mine["cwd"]),
-        (&json!("running"), &json!("/tmp"))
-    );
+    let id = foreign(&server, "mine")["id"].as_str().unwrap().to_owned();
+    wait("it runs where it was made", || {
+        row(&server, &id).filter(|item| item["shell"] == "running" && item["cwd"] == "/tmp")
+    });
     assert_eq!(row(&server, &tab).unwrap()["foreign"], false);
-    let id = mine["id"].as_str().unwrap().to_owned();
 
     // It is the same tab after a restart, and after a rename by the person.
     tmux(&server, &["rename-session", "-t", "=mine", "yours"]);

@@ -338,7 +338,7 @@ fn x07_what_a_person_does_with_tmux_inside_a_tab() -> Result<()> {
 #[test]
 fn y04_ports_program_and_directory_are_right_within_a_tick() -> Result<()> {
     let lab = Lab::start("y04")?;
-    let mut tab = lab.tab(TabKind::Terminal)?;
+    let tab = lab.tab(TabKind::Terminal)?;
     tab.shell_ready()?;
     // Any program that listens; this one writes down on which port.
     let listens = lab.home().root().join("listens");

@@ -404,11 +404,7 @@ impl Client {
                 });
                 if set_up != self.place.set_up() {
                     // Somebody else has started it, or a purplemux with other settings has.
-                    let file = self.place.configuration();
-                    let file = file.to_string_lossy();
-                    let line = purplemux_wire::tmux::command(&["source-file", &file])
-                        .map_err(|error| error.to_string())?;
-                    connection.write(&line, Pending::Nothing).await?;
+                    task::spawn("tmux settings", set_up_again(Arc::clone(&self.place)));
                 }
                 self.list(connection).await
             }
@@ -678,6 +674,33 @@ impl Connection {
                 }
             }
         }
+    }
+}
+
+/// Sets a server up that was started without our configuration. Not over the control client: each command of the
+/// file would be answered there as if we had asked it (measured, 3.3a).
+#[expect(
+    clippy::disallowed_methods,
+    reason = "once for a server that somebody else has started"
+)]
+async fn set_up_again(place: Arc<Place>) {
+    let status = Command::new("tmux")
+        .args(["-N", "-S"])
+        .arg(place.socket())
+        .arg("source-file")
+        .arg(place.configuration())
+        .env_clear()
+        .envs(place.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .status();
+    match tokio::time::timeout(ANSWER, status).await {
+        Ok(Ok(status)) if status.success() => info!("tmux has our settings from now on"),
+        Ok(Ok(status)) => warn!("tmux does not take our settings: {status}"),
+        Ok(Err(error)) => warn!("tmux does not take our settings: {error}"),
+        Err(_) => warn!("tmux does not take our settings in time"),
     }
 }
 
