@@ -12,6 +12,7 @@
 
 mod crowded;
 mod frames;
+mod giant;
 mod hooks;
 mod idle;
 mod replay;
@@ -85,6 +86,12 @@ enum What {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// Transcripts whose newest turn lies behind 30 MB of images.
+    Giant {
+        /// How many.
+        #[arg(long, default_value_t = 20)]
+        runs: usize,
+    },
     /// A journal of 100,000 events, read and played again.
     Replay {
         /// How many times.
@@ -103,6 +110,7 @@ fn main() -> anyhow::Result<ExitCode> {
         What::Frames { events } => frames::measure(events)?,
         What::Storm { seconds } => storm::measure(seconds)?,
         What::Slow { seconds } => slow::measure(seconds)?,
+        What::Giant { runs } => giant::measure(runs)?,
         What::Replay { runs } => replay::measure(runs)?,
     };
     Ok(if kept {
