@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use purplemux_core::event::{TabFacts, WorkspaceFacts};
-use purplemux_core::{Event, TabId, WorkspaceId};
+use purplemux_core::{Event, PaneKey, TabId, WorkspaceId};
 use purplemux_wire::tmux::{Belongs, PaneLine};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -247,11 +247,17 @@ impl Tabs {
         self.ask(|answer| Ask::Reopen(id.to_owned(), answer)).await
     }
 
-    /// Types into a tab.
+    /// Types into a tab: into the pane of its agent if it has one, else into the active one.
     ///
     /// # Errors
     /// There is no such tab, it has ended, its pane takes no text, or tmux does not answer.
-    pub async fn send(&self, id: &str, text: &str, enter: bool) -> Result<(), Refusal> {
+    pub async fn send(
+        &self,
+        id: &str,
+        agent: Option<&PaneKey>,
+        text: &str,
+        enter: bool,
+    ) -> Result<(), Refusal> {
         let layout = self.layout();
         let tab = layout.tab(id).ok_or_else(|| no_tab(id))?;
         if tab.ended {
@@ -260,7 +266,7 @@ impl Tabs {
             )));
         }
         self.tmux
-            .send_text(&TabId::from(id), text, enter)
+            .send_text(&TabId::from(id), agent, text, enter)
             .await
             .map_err(Refusal::from)
     }
@@ -649,7 +655,7 @@ async fn type_claude(tmux: tmux::Handle, tab: TabId) {
         Ok(Err(error)) => tracing::info!("tab {tab} can't be asked for its prompt: {error}"),
         Err(_) => tracing::info!("tab {tab} shows no prompt yet; typing claude all the same"),
     }
-    if let Err(error) = tmux.send_text(&tab, "claude", true).await {
+    if let Err(error) = tmux.send_text(&tab, None, "claude", true).await {
         tracing::warn!("can't type claude into tab {tab}: {error}");
     }
 }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use purplemux_wire::browser::ClientMsg;
 use serde_json::{Value, json};
 use support::standin::{items, wait};
-use support::{Browser, TestServer, eventually, say};
+use support::{Browser, TestServer, end_tmux, eventually, say};
 
 /// The socket of the server's own tmux.
 fn socket(server: &TestServer) -> PathBuf {
@@ -553,4 +553,97 @@ fn x07_a_second_pane_is_a_second_agent_of_its_tab() {
     tmux(&server, &["kill-pane", "-t", &format!("={tab}:.1")]);
     wait("one row", || (items(&server).len() == 1).then_some(()));
     assert_eq!(row(&server, &tab).unwrap()["pid"], first);
+}
+
+#[test]
+fn n03_n06_keys_go_to_the_agent_s_own_pane_and_never_to_who_comes_after_it() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let dir = server.dir.path().to_owned();
+    // A process that is called claude, with a status file of its own.
+    let claude = dir.join("claude");
+    fs::copy("/bin/cat", &claude).unwrap();
+    let mut terminal = browser.terminal(&tab, 80, 24);
+    terminal.keys(&format!(
+        "exec {} > {}\r",
+        claude.display(),
+        dir.join("heard").display()
+    ));
+    let own = format!("={tab}:");
+    let pane = tmux(
+        &server,
+        &[
+            "display-message",
+            "-p",
+            "-t",
+            &own,
+            "#{pane_id} #{pane_pid}",
+        ],
+    );
+    let (pane, pid) = pane.split_once(' ').unwrap();
+    eventually("it is a claude", || {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "claude")
+    });
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let start = stat
+        .rsplit_once(") ")
+        .unwrap()
+        .1
+        .split(' ')
+        .nth(19)
+        .unwrap();
+    let folder = dir.join("person/.claude/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let now = support::standin::now_ms();
+    let status = json!({
+        "pid": pid.parse::<u32>().unwrap(), "procStart": start, "kind": "interactive", "entrypoint": "cli",
+        "sessionId": "00000000-0000-4000-8000-000000000001", "cwd": "/tmp", "version": "2.1.332",
+        "updatedAt": now, "statusUpdatedAt": now, "status": "busy",
+    });
+    fs::write(folder.join(format!("{pid}.json")), status.to_string()).unwrap();
+    wait("never busy", || {
+        row(&server, &tab).filter(|item| item["state"] == "busy")
+    });
+
+    // N03: a shell beside it is the active pane.
+    let noted = dir.join("beside");
+    let beside = format!("exec cat > '{}'", noted.display());
+    tmux(&server, &["split-window", "-h", "-t", pane, &beside]);
+    assert_eq!(send(&browser, &tab, "for claude").status, 204);
+    eventually("claude hears it", || {
+        fs::read_to_string(dir.join("heard")).unwrap() == "for claude\n"
+    });
+    assert_eq!(fs::read_to_string(&noted).unwrap(), "", "the active pane");
+
+    // N06: purplemux and tmux end, and a bare shell comes back under the old name and numbers.
+    drop(terminal);
+    // In an orderly way: a tmux whose control client was torn away may not end at all.
+    let dir = server.end("-TERM");
+    end_tmux(dir.path());
+    let file = dir.path().join("stranger");
+    let own_socket = fs::read_dir(dir.path())
+        .unwrap()
+        .flatten()
+        .find(|entry| entry.file_name().to_string_lossy().starts_with("tmux-"))
+        .and_then(|entry| fs::read_dir(entry.path()).unwrap().flatten().next());
+    let own_socket = own_socket.unwrap().path();
+    let run = format!("exec cat > '{}'", file.display());
+    let restored = Command::new("tmux")
+        .arg("-S")
+        .arg(&own_socket)
+        .args(["-f", "/dev/null", "new-session", "-d", "-s", &tab, &run])
+        .status()
+        .unwrap();
+    assert!(restored.success());
+    let server = TestServer::start_in(dir);
+    ended(&server, &tab);
+    let item = row(&server, &tab).unwrap();
+    assert!(
+        item["state"].is_null() && item["pid"].is_null(),
+        "no old badge: {item}"
+    );
+    let browser = server.browser();
+    assert_eq!(send(&browser, &tab, "for claude").status, 409);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "");
 }

@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use purplemux_core::{HostId, TabId, TmuxServer};
+use purplemux_core::{HostId, PaneKey, TabId, TmuxServer};
 use purplemux_wire::tmux::{Belongs, HIDDEN, PaneLine, TAB_OPTION};
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -433,15 +433,30 @@ impl Handle {
     /// # Errors
     /// [`Error::Gone`] if the tab has ended, [`Error::Deaf`] if its pane does not take text; tmux can't be
     /// reached.
-    pub async fn send_text(&self, tab: &TabId, text: &str, enter: bool) -> Result<(), Error> {
-        let session = self.session(tab).await?;
+    pub async fn send_text(
+        &self,
+        tab: &TabId,
+        agent: Option<&PaneKey>,
+        text: &str,
+        enter: bool,
+    ) -> Result<(), Error> {
+        let listing = self.list_now().await?;
+        let session = listing.session_of(tab.as_str()).ok_or(Error::Gone)?;
         let run = &session.run;
         let text: String = text
             .chars()
             .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
             .collect();
-        let active = session.pane();
-        let arguments = ["display-message", "-p", "-t", &active, "#{pane_id}"];
+        let of_agent = agent.filter(|key| {
+            let mut panes = listing.panes.iter();
+            key.server == run.server
+                && panes.any(|pane| pane.pane == key.pane && pane.is_of(tab.as_str()))
+        });
+        let target = match of_agent {
+            Some(key) => format!("%{}", key.pane),
+            None => session.pane(),
+        };
+        let arguments = ["display-message", "-p", "-t", &target, "#{pane_id}"];
         let pane = self.command_in(run, &arguments).await?;
         // From here on this very pane, whichever becomes the active one.
         let pane = pane.first().ok_or(Error::Gone)?;

@@ -278,7 +278,9 @@ pub async fn send(
     Path(id): Path<String>,
     Input(Typed { text, enter }): Input<Typed>,
 ) -> Result<StatusCode, Problem> {
-    app.tabs.send(&id, &text, enter).await?;
+    let row = app.hub.explain(id.clone()).await.ok().flatten();
+    let agent = row.and_then(|row| row.item.agent.and(row.item.pane));
+    app.tabs.send(&id, agent.as_ref(), &text, enter).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
