@@ -289,6 +289,8 @@ pub fn table(rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
 
     #[test]
@@ -322,5 +324,52 @@ mod tests {
         assert_eq!(cut("short", 5), "short");
         assert_eq!(cut("shorter", 5), "shor…");
         assert_eq!(cut("👩\u{200d}👩 x", 3), "👩…");
+    }
+
+    /// Answers every question as a server of another version would.
+    async fn another_version(listener: tokio::net::UnixListener) {
+        // Kept open until the asker has read its answer.
+        let mut open = Vec::new();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut asked = vec![0; 4096];
+            let n = stream.read(&mut asked).await.unwrap();
+            let health = asked[..n].starts_with(b"GET /api/health");
+            let body = if health {
+                r#"{"app":"purplemux","version":"0.0.1"}"#
+            } else {
+                r#"{"other":true}"#
+            };
+            let head = format!("content-length: {}", body.len());
+            let answer = format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{body}");
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            open.push(stream);
+        }
+    }
+
+    #[test]
+    fn a_server_of_another_version_is_to_be_restarted() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("sock");
+        let client = Client {
+            home: "/home/x".to_owned(),
+            socket: socket.clone(),
+        };
+        let said = block_on(async {
+            let listener = tokio::net::UnixListener::bind(&socket)?;
+            let asked = client.get::<Vec<u32>>("/api/tabs");
+            tokio::select! {
+                () = another_version(listener) => bail!("it ended"),
+                answer = asked => Ok(answer.unwrap_err().to_string()),
+            }
+        })
+        .unwrap();
+        for part in [
+            "it is purplemux 0.0.1 and this is",
+            &format!("Restart it: stop it (kill {})", std::process::id()),
+            "tabs live on",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
     }
 }
