@@ -2,7 +2,7 @@
 # ARGS goes to `purplemux serve`: make run ARGS='--port 9000'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fmt bench fidelity properties simulate deny
+.PHONY: help run test versions fmt bench fidelity properties simulate deny
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -12,6 +12,9 @@ run: ## set up what is missing, build and start purplemux (ARGS='--port 9000')
 
 test: ## set up what is missing and run everything: checks, unit, server, browser, real Claude Code
 	@scripts/test
+
+versions: ## a short real session with versions of Claude Code from across the years (from npm, a gigabyte)
+	@scripts/versions $(VERSIONS)
 
 fmt: ## format the Rust code and the page
 	@scripts/fmt

@@ -15,7 +15,7 @@ use crate::server::Server;
 /// As large as an ordinary payload of Claude's (measured, 2.1.332: 500 to 900 bytes).
 const PAYLOAD: &str = r#"{"session_id":"00000000-0000-4000-8000-000000000000","transcript_path":"/nowhere/00000000.jsonl","cwd":"/tmp","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"cargo test --workspace --locked","description":"Run the whole test suite of the workspace and look at what fails"},"tool_use_id":"toolu_000000000000000000000000"}"#;
 
-/// The burst of K01.
+/// The burst.
 const AT_ONCE: usize = 16;
 
 /// Measures and prints; true if the promises were kept.
@@ -45,7 +45,7 @@ pub fn measure(calls: usize) -> anyhow::Result<bool> {
     };
     kept &= over(
         promise,
-        "hook over `sh -c :`, server up",
+        "K01 hook over `sh -c :`, server up",
         server.home(),
         &hook,
     )?;
@@ -64,7 +64,11 @@ pub fn measure(calls: usize) -> anyhow::Result<bool> {
         max: Some(60.0),
         ..Promise::default()
     };
-    kept &= row("16 hooks at once, each from the first start", last, promise);
+    kept &= row(
+        "K01 16 hooks at once, each from the first start",
+        last,
+        promise,
+    );
 
     let promise = Promise {
         max: Some(50.0),
@@ -73,7 +77,7 @@ pub fn measure(calls: usize) -> anyhow::Result<bool> {
     server.signal(Signal::STOP)?;
     kept &= over(
         promise,
-        "hook over `sh -c :`, server hung",
+        "K01 hook over `sh -c :`, server hung",
         server.home(),
         &hook,
     )?;
@@ -81,7 +85,7 @@ pub fn measure(calls: usize) -> anyhow::Result<bool> {
     server.stop()?;
     kept &= over(
         promise,
-        "hook over `sh -c :`, server gone",
+        "K01 hook over `sh -c :`, server gone",
         server.home(),
         &hook,
     )?;

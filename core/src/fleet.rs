@@ -890,7 +890,7 @@ impl Fleet {
             label: face.label(),
             context_tokens: face.context_tokens.or(agent.context_tokens),
             model: face.model.clone().or_else(|| agent.model.clone()),
-            hooks: agent.hooks_heard || agent.process.hooks == Some(true),
+            hooks: !agent.hooks_silent && (agent.hooks_heard || agent.process.hooks == Some(true)),
             attention: wants
                 && presence != Presence::Suspended
                 && episode.is_some_and(|e| !e.silenced),

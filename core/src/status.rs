@@ -493,6 +493,10 @@ pub(crate) struct Agent {
     /// It did not exist when it was last looked for.
     pub transcript_missing: bool,
     pub hooks_heard: bool,
+    /// When the newest hook happened.
+    newest_hook: Time,
+    /// A whole turn has ended since without one, not even its Stop: they have been switched off.
+    pub hooks_silent: bool,
     first_start: Option<Time>,
     pub cwd: Option<(Time, Arc<str>)>,
     pub last_message: Option<Arc<str>>,
@@ -575,6 +579,8 @@ impl Agent {
             read_up_to: None,
             transcript_missing: false,
             hooks_heard: false,
+            newest_hook: Time(0),
+            hooks_silent: false,
             first_start: None,
             cwd: None,
             last_message: None,

@@ -129,7 +129,8 @@ pub struct Item {
     pub context_tokens: Option<u64>,
     /// The model that counted them, in Claude's own word.
     pub model: Option<Arc<str>>,
-    /// Our hooks have been heard from this agent.
+    /// Our hooks have been heard from this agent, or are among its settings, and no whole turn has passed
+    /// without one since.
     pub hooks: bool,
     /// Counts for the bell and the title: needs-input or review, and not silenced or suspended.
     pub attention: bool,

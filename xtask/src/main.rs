@@ -2,6 +2,7 @@
 //! where the repository lies; what each does is in its own module.
 
 mod r#gen;
+mod hook_events;
 mod tidy;
 mod total;
 
@@ -26,6 +27,14 @@ enum Command {
         #[arg(long)]
         check: bool,
     },
+    /// Write down which hook events each version of Claude Code knows, as its package says.
+    HookEvents {
+        /// Write nothing; fail if the table says something else.
+        #[arg(long)]
+        check: bool,
+        /// Folders in which npm has installed one version each, beside those that the tests install.
+        folders: Vec<PathBuf>,
+    },
     /// Sum the reports of a test run and close with `N passed, N failed, N skipped`.
     Total {
         /// What `scripts/test` wrote: one line per part, `kind<TAB>name<TAB>exit code<TAB>report`.
@@ -38,6 +47,10 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::Tidy => tidy::run(&root())?,
         Command::Gen { check } => {
             r#gen::run(&root(), check)?;
+            true
+        }
+        Command::HookEvents { check, folders } => {
+            hook_events::run(&root(), &folders, check)?;
             true
         }
         Command::Total { parts } => total::run(&parts)?,

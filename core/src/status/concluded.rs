@@ -279,6 +279,8 @@ impl Agent {
         rest.since = now;
         rest.by_transcript = by_transcript;
         rest.used = self.turns.newest_stop();
+        let unheard = by_transcript && !rest.recovered;
+        self.hooks_silent |= unheard && self.newest_hook < late.start.boot - LEAD;
         true
     }
 
@@ -574,6 +576,8 @@ impl Agent {
                 };
                 rest.by_transcript = by_transcript;
                 rest.whose = (!spell.typed).then_some(whose);
+                let unheard = by_transcript && !spell.recovered;
+                self.hooks_silent |= unheard && self.newest_hook < spell.from - LEAD;
                 rest.used = self.turns.newest_stop();
             }
             Close::Idle { label, wanting } => {

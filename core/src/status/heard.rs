@@ -695,6 +695,8 @@ impl Agent {
         self.hooks_heard = true;
         self.locate(ctx, hook);
         let at = hook.at;
+        self.newest_hook = self.newest_hook.max(at.boot);
+        self.hooks_silent = false;
         let lane = hook.agent_id.clone();
         if let Some(left) = self.left
             && at.boot > left

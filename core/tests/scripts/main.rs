@@ -4,6 +4,7 @@
 mod dsl;
 
 mod g10_recovery;
+mod g11_hooks;
 mod g15_transcripts;
 mod g16_net;
 mod g1_plain;

@@ -51,22 +51,27 @@ pub struct Home {
 }
 
 impl Home {
-    /// Makes one whose Claude talks to `api_url`.
+    /// Makes one whose Claude, the pinned one, talks to `api_url`.
     pub fn new(api_url: &str) -> anyhow::Result<Self> {
+        Self::with(api_url, &Claude::pinned()?)
+    }
+
+    /// Makes one with this Claude.
+    pub fn with(api_url: &str, claude: &Claude) -> anyhow::Result<Self> {
         // Short, because the path of a unix socket inside it may have 107 bytes at most.
         let root = tempfile::Builder::new()
             .prefix("pmx-lab-")
             .tempdir_in("/tmp")
             .context("make a home")?;
         let home = Self { root };
-        home.seed(api_url, &claude_binary()?)?;
+        home.seed(api_url, claude)?;
         Ok(home)
     }
 
-    fn seed(&self, api_url: &str, claude: &Path) -> anyhow::Result<()> {
+    fn seed(&self, api_url: &str, claude: &Claude) -> anyhow::Result<()> {
         let dir = self.dir();
         fs::create_dir_all(dir.join(".local/bin"))?;
-        symlink(claude, dir.join(".local/bin/claude"))?;
+        symlink(&claude.program, dir.join(".local/bin/claude"))?;
         fs::write(dir.join(".profile"), PROFILE)?;
         fs::write(dir.join(".bashrc"), BASHRC)?;
         // Made beforehand, so that it can be watched from the first moment; Claude makes it with the same mode.
@@ -81,8 +86,11 @@ impl Home {
             fs::write(project.join("notes.txt"), "lab notes\n")?;
             projects.insert(project.display().to_string(), trusted());
         }
-        write_json(&dir.join(".claude.json"), &state(projects))?;
-        write_json(&dir.join(".claude/settings.json"), &settings(api_url))
+        write_json(&dir.join(".claude.json"), &state(projects, claude))?;
+        write_json(
+            &dir.join(".claude/settings.json"),
+            &settings(api_url, claude),
+        )
     }
 
     /// Makes another directory of Claude's in the home, for a `CLAUDE_CONFIG_DIR`, as seeded as the first.
@@ -97,6 +105,16 @@ impl Home {
             fs::copy(self.dir().join(from), dir.join(to))?;
         }
         Ok(dir)
+    }
+
+    /// Changes Claude's settings of this home, as an editor would: by another file in their place.
+    pub fn edit_settings(&self, change: impl FnOnce(&mut Value)) -> anyhow::Result<()> {
+        let path = self.dir().join(".claude/settings.json");
+        let mut settings = serde_json::from_str(&fs::read_to_string(&path)?)?;
+        change(&mut settings);
+        let next = path.with_extension("next");
+        write_json(&next, &settings)?;
+        fs::rename(next, path).context("put the changed settings in place")
     }
 
     /// Every process that lives in this home, or in a directory of it that a test made another home: it stands
@@ -180,10 +198,10 @@ impl Drop for Home {
 }
 
 /// What Claude remembers of a person who has used it before.
-fn state(projects: serde_json::Map<String, Value>) -> Value {
+fn state(projects: serde_json::Map<String, Value>, claude: &Claude) -> Value {
     json!({
         "hasCompletedOnboarding": true,
-        "lastOnboardingVersion": CLAUDE_VERSION,
+        "lastOnboardingVersion": claude.version,
         "theme": "dark",
         "numStartups": 50,
         "autoUpdates": false,
@@ -196,7 +214,7 @@ fn state(projects: serde_json::Map<String, Value>) -> Value {
 }
 
 /// The tabs of purplemux have a clean environment: what Claude needs to know comes from its own settings.
-fn settings(api_url: &str) -> Value {
+fn settings(api_url: &str, claude: &Claude) -> Value {
     json!({
         "env": {
             "ANTHROPIC_BASE_URL": api_url,
@@ -206,7 +224,7 @@ fn settings(api_url: &str) -> Value {
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         },
-        "permissions": {"defaultMode": "manual"},
+        "permissions": {"defaultMode": claude.permission_mode()},
     })
 }
 
@@ -227,18 +245,105 @@ pub fn e2e_dir() -> PathBuf {
         .to_owned()
 }
 
+/// A Claude Code to be tested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claude {
+    /// Three numbers.
+    pub version: String,
+    /// Its own binary, or the script that node runs.
+    pub program: PathBuf,
+}
+
+/// The first version tested here that knows the mode `manual`; for 2.1.128 it is an error (measured).
+const MANUAL_SINCE: [u32; 3] = [2, 1, 200];
+
+/// The first version with a `status` in its own file, of those tested here (measured).
+const STATUS_SINCE: [u32; 3] = [2, 1, 128];
+
+impl Claude {
+    /// The newest that is tested: [`CLAUDE_VERSION`].
+    pub fn pinned() -> anyhow::Result<Self> {
+        Ok(Self {
+            version: CLAUDE_VERSION.to_owned(),
+            program: claude_binary()?,
+        })
+    }
+
+    /// A version from before Claude wrote its status into its file, from `e2e/package.json`.
+    pub fn without_status() -> anyhow::Result<Self> {
+        Self::in_package(&e2e_dir().join("node_modules/claude-code-without-status"))
+    }
+
+    /// The one that was installed with npm in this directory.
+    pub fn installed_in(dir: &Path) -> anyhow::Result<Self> {
+        let packages = dir.join("node_modules/@anthropic-ai");
+        let own = packages.join(format!("claude-code-{}", platform()));
+        // From about 2.1.113 on the package is a launcher of this platform's binary.
+        Self::in_package(&if own.is_dir() {
+            own
+        } else {
+            packages.join("claude-code")
+        })
+    }
+
+    fn in_package(package: &Path) -> anyhow::Result<Self> {
+        let text = fs::read_to_string(package.join("package.json"))
+            .with_context(|| format!("{} is missing: run `npm ci` in e2e/", package.display()))?;
+        let about: Value = serde_json::from_str(&text)?;
+        let version = about["version"].as_str().context("a version")?.to_owned();
+        let found = ["claude", "cli.js"]
+            .into_iter()
+            .map(|name| package.join(name))
+            .find(|path| path.is_file());
+        let program = found.with_context(|| format!("no program in {}", package.display()))?;
+        Ok(Self { version, program })
+    }
+
+    /// Whether it writes `status` into its own file.
+    pub fn has_status(&self) -> bool {
+        self.numbers() >= STATUS_SINCE
+    }
+
+    /// Whether Claude's last words can be known: 2.1.31 has them neither in its Stop nor in a line of its
+    /// transcript that is marked as the last one (measured).
+    pub fn tells_last_words(&self) -> bool {
+        self.numbers() != [2, 1, 31]
+    }
+
+    /// What asks before anything is done, in this version's word.
+    pub fn permission_mode(&self) -> &'static str {
+        if self.numbers() >= MANUAL_SINCE {
+            "manual"
+        } else {
+            "default"
+        }
+    }
+
+    fn numbers(&self) -> [u32; 3] {
+        let mut numbers = self.version.split('.').map(|n| n.parse().unwrap_or(0));
+        [(); 3].map(|()| numbers.next().unwrap_or(0))
+    }
+}
+
+/// Of npm's names for platforms.
+fn platform() -> &'static str {
+    if cfg!(target_arch = "aarch64") {
+        "linux-arm64"
+    } else {
+        "linux-x64"
+    }
+}
+
 /// The pinned Claude Code: `$PURPLEMUX_CLAUDE`, else this platform's own binary under `e2e/node_modules`, because
 /// npm may have skipped the step that would put it behind a launcher.
 pub fn claude_binary() -> anyhow::Result<PathBuf> {
     if let Some(path) = std::env::var_os("PURPLEMUX_CLAUDE") {
         return Ok(path.into());
     }
-    let platform = if cfg!(target_arch = "aarch64") {
-        "linux-arm64"
-    } else {
-        "linux-x64"
-    };
-    let path = format!("node_modules/@anthropic-ai/claude-code-{platform}/claude");
+    let path = format!(
+        "node_modules/@anthropic-ai/claude-code-{}/claude",
+        platform()
+    );
     let path = e2e_dir().join(path);
     ensure!(
         path.is_file(),

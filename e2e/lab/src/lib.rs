@@ -21,6 +21,8 @@ pub mod sessions;
 
 pub mod product;
 
+pub mod course;
+
 pub mod own;
 
 pub mod badges;

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::badges::{Badges, Line, changes};
 use crate::clock::{until, wall_ns};
 use crate::fake::Fake;
-use crate::home::{Home, claude_binary};
+use crate::home::{Claude, Home, claude_binary};
 use crate::latency::Ledger;
 use crate::sessions::{Sessions, Write};
 use crate::tmux::Pane;
@@ -78,7 +78,12 @@ pub struct Lab {
 impl Lab {
     /// Starts everything for the test of this name, and returns when the server answers.
     pub fn start(test: &str) -> anyhow::Result<Self> {
-        let mut lab = Self::without_server(test)?;
+        Self::start_with(test, &Claude::pinned()?)
+    }
+
+    /// As [`Lab::start`], with another Claude than the pinned one.
+    pub fn start_with(test: &str, claude: &Claude) -> anyhow::Result<Self> {
+        let mut lab = Self::unserved(test, claude)?;
         lab.serve()?;
         lab.follow()?;
         Ok(lab)
@@ -86,9 +91,13 @@ impl Lab {
 
     /// Everything but the server, which somebody else starts.
     pub fn without_server(test: &str) -> anyhow::Result<Self> {
+        Self::unserved(test, &Claude::pinned()?)
+    }
+
+    fn unserved(test: &str, claude: &Claude) -> anyhow::Result<Self> {
         let binary = product_binary()?;
         let fake = Fake::start(None)?;
-        let home = Home::new(&fake.url())?;
+        let home = Home::with(&fake.url(), claude)?;
         let sessions = Sessions::watch(&home.sessions())?;
         Ok(Self {
             badges: None,
@@ -402,19 +411,24 @@ impl Tab<'_> {
     /// up to a second (measured), which is when rule 3 takes the lead back. For tests about something else.
     pub fn warm_up(&mut self) -> anyhow::Result<()> {
         self.enter("say warm")?;
+        self.settle("review(finished)")
+    }
+
+    /// Waits for a badge without judging those on the way, and takes it for where the next ones begin.
+    pub fn settle(&mut self, badge: &str) -> anyhow::Result<()> {
         let mut lines = Vec::new();
-        let warm = self
+        let settled = self
             .lab
             .badges()
             .wait(&self.id, self.seen, PATIENCE, |so_far| {
                 lines = so_far.to_vec();
                 let newest = so_far.last()?;
-                (newest.badge() == "review(finished)").then(|| newest.clone())
+                (newest.badge() == badge).then(|| newest.clone())
             })?;
-        let warm = warm.with_context(|| format!("no first review; {}", self.evidence()))?;
-        let pid = warm.pid().context("the agent of the first review")?;
+        let settled = settled.with_context(|| format!("no {badge}; {}", self.evidence()))?;
+        let pid = settled.pid().context("the agent of that badge")?;
         self.seen += lines.len();
-        self.shown = Some(warm.badge());
+        self.shown = Some(settled.badge());
         (self.pid, self.written) = (Some(pid), self.lab.sessions.of(pid).len());
         Ok(())
     }

@@ -9,6 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use purplemux_lab::clock::until;
 use purplemux_lab::product::{Lab, PATIENCE, Tab, TabKind};
 
+/// As in `real.rs`.
+const QUIET: Duration = Duration::from_millis(1500);
+
 /// Starts Claude by hand, has it answer, and leaves it again.
 fn one_turn(tab: &mut Tab<'_>, command: &str) -> Result<()> {
     tab.start_claude(command)?;
@@ -163,5 +166,33 @@ fn k02_ten_turns_without_a_server_are_seen_nowhere_and_are_not_lost() -> Result<
         until(PATIENCE, || (spooled() == 0).then_some(())).is_some(),
         "the spool stays"
     );
+    Ok(())
+}
+
+#[test]
+fn k07_hooks_that_vanish_in_mid_session_are_missed_and_badges_stay_right() -> Result<()> {
+    let lab = Lab::start("k07 vanish")?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    tab.start_claude("claude")?;
+    tab.warm_up()?;
+    let item = tab.item().context("an item")?;
+    ensure!(item["hooks"] == true, "{item}");
+    for switched_off in [true, false] {
+        lab.home()
+            .edit_settings(|settings| settings["disableAllHooks"] = switched_off.into())?;
+        // Claude watches the file, and takes a second or two to believe it.
+        let mut turns = 0;
+        loop {
+            turns += 1;
+            tab.prompt(&format!("say turn {turns}"))?;
+            tab.expect(&["review(finished)"])?;
+            tab.stays(QUIET)?;
+            let item = tab.item().context("an item")?;
+            if item["hooks"] == !switched_off {
+                break;
+            }
+            ensure!(turns < 6, "hooks off: {switched_off}; {item}");
+        }
+    }
     Ok(())
 }

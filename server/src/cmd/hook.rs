@@ -19,6 +19,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
     send, socket_with,
 };
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::home::{Home, random_hex};
 use crate::{clock, sys};
@@ -49,6 +50,9 @@ pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
         .map(|event| event.to_string_lossy().into_owned());
     // A hook that dies loudly is shown on Claude's screen: nothing may be printed, not even by a panic.
     std::panic::set_hook(Box::new(|_| {}));
+    // Claude's environment holds a token that lets its bearer speak to the session: a crash must not leave
+    // it in a dump. Where that can't be said, nothing can be done about it.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).ok();
     let outcome = std::panic::catch_unwind(|| deliver(at, event));
     // There is nobody to tell: what could not be delivered or spooled is gone.
     drop(outcome);

@@ -23,9 +23,9 @@ use super::{make_private, settings};
 use crate::clock;
 use crate::home::{hex, random_hex, write_atomic};
 
-/// A settings file that others write at the same moment is tried this often …
-const TRIES: u32 = 50;
-/// … this far apart: a second in all, and an editor has closed it by then.
+/// A settings file that others write at the same moment is tried for so long; an editor has closed it by then.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two tries.
 const RETRY: Duration = Duration::from_millis(20);
 /// A settings file is small; more than this is none.
 const SETTINGS_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -332,8 +332,9 @@ impl Target {
         &self,
         wanted: impl Fn(Option<&str>) -> Result<Option<(Option<String>, Done)>>,
     ) -> Result<Done> {
-        let mut refused = None;
-        for _ in 0..TRIES {
+        let mut refused;
+        let until = clock::boot() + PATIENCE;
+        loop {
             let now = read(&self.real).with_context(|| self.named())?;
             match wanted(now.as_deref()) {
                 Ok(None) => return Ok(Done::Unchanged),
@@ -346,6 +347,9 @@ impl Target {
                 // Somebody may be writing it just now: the next look finds it whole.
                 Err(why) if why.is::<edit::NoPlace>() => refused = Some(why),
                 Err(why) => return Err(why),
+            }
+            if clock::boot() >= until {
+                break;
             }
             clock::passed_blocking(RETRY);
         }

@@ -1,38 +1,54 @@
 //! The hook settings for one version of Claude Code: which events it knows (one it does not know is a
 //! blocking warning at every start), and how the hook is called.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
 use crate::hooks::shell::quote;
 use crate::hooks::version::Version;
 
-/// Every event we register, with the first version known to know it: looked up in the published 2.0.77,
-/// 2.1.31, 2.1.90 and 2.1.332, and where it came between two of them the later one counts. The seven
-/// original names come first.
-const EVENTS: [(&str, [u32; 3]); 17] = [
-    ("SessionStart", [1, 0, 62]),
-    ("UserPromptSubmit", [1, 0, 62]),
-    ("Notification", [1, 0, 62]),
-    ("Stop", [1, 0, 62]),
-    ("StopFailure", [2, 1, 90]),
-    ("PreCompact", [1, 0, 62]),
-    ("PostCompact", [2, 1, 90]),
-    ("SessionEnd", [2, 0, 77]),
-    ("PreToolUse", [1, 0, 62]),
-    ("PostToolUse", [1, 0, 62]),
-    ("PostToolUseFailure", [2, 0, 77]),
-    ("PermissionRequest", [2, 0, 77]),
-    ("Elicitation", [2, 1, 90]),
-    ("ElicitationResult", [2, 1, 90]),
-    ("SubagentStart", [2, 0, 77]),
-    ("SubagentStop", [1, 0, 62]),
-    ("CwdChanged", [2, 1, 90]),
+/// Every event we register. The seven original names come first.
+const REGISTERED: [&str; 17] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "Notification",
+    "Stop",
+    "StopFailure",
+    "PreCompact",
+    "PostCompact",
+    "SessionEnd",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PermissionRequest",
+    "Elicitation",
+    "ElicitationResult",
+    "SubagentStart",
+    "SubagentStop",
+    "CwdChanged",
 ];
 
-/// How many of [`EVENTS`] a version gets that nobody could find out.
+/// How many of [`REGISTERED`] a version gets that nobody could find out.
 const ORIGINAL: usize = 7;
+
+/// What each version knows whose package was read, by `cargo xtask hook-events`.
+const KNOWN: &str = include_str!("events.json");
+
+/// What a version knows: what the newest one does that was read and is not newer. Names come and do not go
+/// (so far), and one that is new to a version in between is done without.
+fn known(version: &Version) -> Option<&'static [String]> {
+    static TABLE: LazyLock<BTreeMap<Version, Vec<String>>> = LazyLock::new(|| {
+        let table: BTreeMap<String, Vec<String>> =
+            serde_json::from_str(KNOWN).expect("a test reads it");
+        let read = |(version, events): (String, Vec<String>)| Some((version.parse().ok()?, events));
+        table.into_iter().filter_map(read).collect()
+    });
+    let (_, events) = TABLE.range(..=version.clone()).next_back()?;
+    Some(events)
+}
 
 /// The first version known to run a command hook in the background; 2.0.77 does not.
 const ASYNC: [u32; 3] = [2, 1, 31];
@@ -43,14 +59,14 @@ const TIMEOUT_S: u32 = 5;
 /// The events that this version gets.
 #[must_use]
 pub fn events(version: Option<&Version>) -> Vec<&'static str> {
-    match version {
-        Some(version) => EVENTS
-            .iter()
-            .filter(|(_, since)| version.is_at_least(*since))
-            .map(|(event, _)| *event)
-            .collect(),
-        None => EVENTS[..ORIGINAL].iter().map(|(event, _)| *event).collect(),
-    }
+    let Some(version) = version else {
+        return REGISTERED[..ORIGINAL].to_vec();
+    };
+    let known = known(version).unwrap_or_default();
+    REGISTERED
+        .into_iter()
+        .filter(|event| known.iter().any(|name| name == event))
+        .collect()
 }
 
 /// The settings as a JSON value.
@@ -114,7 +130,13 @@ mod tests {
         assert_eq!(of("2.1.332").len(), 17);
         assert!(!of("2.1.31").contains(&"StopFailure"));
         assert!(!of("2.1.31").contains(&"PostCompact"));
+        assert!(!of("2.1.76").contains(&"StopFailure"));
+        assert!(of("2.1.76").contains(&"PostCompact"));
         assert!(of("2.1.90").contains(&"StopFailure"));
+        assert_eq!(of("2.1.89"), of("2.1.76"));
+        assert_eq!(of("9.0.0").len(), 17);
+        // Hooks are older than the oldest version that was read; what it knew nobody has looked up.
+        assert!(of("1.0.40").is_empty());
         assert!(!of("2.0.40").contains(&"PermissionRequest"));
         assert_eq!(
             events(None),
