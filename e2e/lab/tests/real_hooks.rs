@@ -1,5 +1,6 @@
 //! The real Claude Code with our hooks in the shells that are not everybody's, and what it shows of them: nothing.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -8,9 +9,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use purplemux_lab::clock::until;
 use purplemux_lab::product::{Lab, PATIENCE, Tab, TabKind};
+use serde_json::{Value, json};
 
 /// As in `real.rs`.
 const QUIET: Duration = Duration::from_millis(1500);
+
+/// On the screen as long as a permission dialog is.
+const DIALOG: &str = "Do you want to proceed?";
 
 /// Starts Claude by hand, has it answer, and leaves it again.
 fn one_turn(tab: &mut Tab<'_>, command: &str) -> Result<()> {
@@ -169,6 +174,53 @@ fn k02_ten_turns_without_a_server_are_seen_nowhere_and_are_not_lost() -> Result<
     Ok(())
 }
 
+/// A turn, a dialog that is answered and one that is refused, without a hook: the file and the transcript decide.
+fn right_without_hooks(tab: &mut Tab<'_>) -> Result<()> {
+    tab.enter("say first without hooks")?;
+    tab.settle("review(finished)")?;
+    tab.wait_item("that it has no hooks", |item| item["hooks"] == false)?;
+    tab.prompt("say unheard")?;
+    let lines = tab.expect(&["review(finished)"])?;
+    ensure!(
+        lines[0].item["last_message"] == "unheard",
+        "{}",
+        lines[0].item
+    );
+    tab.stays(QUIET)?;
+    tab.prompt("bash: touch made.txt ;; say finished")?;
+    tab.expect(&["needs-input(permission)"])?;
+    tab.answer("Enter", DIALOG)?;
+    tab.expect(&["busy", "review(finished)"])?;
+    tab.stays(QUIET)?;
+    tab.prompt("bash: touch refused.txt ;; say finished")?;
+    tab.expect(&["needs-input(permission)"])?;
+    tab.answer("Escape", DIALOG)?;
+    tab.expect(&["idle"])?;
+    tab.stays(QUIET)?;
+    let item = tab.item().context("an item")?;
+    ensure!(item["hooks"] == false, "{item}");
+    Ok(())
+}
+
+#[test]
+fn k07_bare_safe_mode_and_disabled_hooks_are_shown_right_without_any() -> Result<()> {
+    for (what, command) in [
+        ("bare", "claude --bare"),
+        ("safe mode", "claude --safe-mode"),
+        ("disabled", "claude"),
+    ] {
+        let lab = Lab::start(&format!("k07 {what}"))?;
+        if what == "disabled" {
+            lab.home()
+                .edit_settings(|settings| settings["disableAllHooks"] = true.into())?;
+        }
+        let mut tab = lab.tab(TabKind::Terminal)?;
+        tab.start_claude(command).context(what)?;
+        right_without_hooks(&mut tab).context(what)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn k07_hooks_that_vanish_in_mid_session_are_missed_and_badges_stay_right() -> Result<()> {
     let lab = Lab::start("k07 vanish")?;
@@ -193,6 +245,97 @@ fn k07_hooks_that_vanish_in_mid_session_are_missed_and_badges_stay_right() -> Re
             }
             ensure!(turns < 6, "hooks off: {switched_off}; {item}");
         }
+    }
+    Ok(())
+}
+
+/// How often each event was heard from this tab's agent.
+fn heard(lab: &Lab, tab: &Tab<'_>, name: &str) -> Result<BTreeMap<String, usize>> {
+    let dir = lab.home().root().join(name);
+    let dir_text = dir.to_str().context("the path is UTF-8")?;
+    lab.run(&["explain", &tab.id, "--export", dir_text])?;
+    let mut heard = BTreeMap::new();
+    for line in fs::read_to_string(dir.join("hooks.jsonl"))?.lines() {
+        let hook: Value = serde_json::from_str(line)?;
+        let event = hook["input"]["hook_event_name"]
+            .as_str()
+            .context("a name")?;
+        *heard.entry(event.to_owned()).or_insert(0) += 1;
+    }
+    Ok(heard)
+}
+
+#[test]
+fn k03_the_person_s_own_hooks_run_as_before_with_ours_everywhere() -> Result<()> {
+    let lab = Lab::start("k03")?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    let log = lab.home().root().join("theirs.log");
+    let note = |who: &str| format!("echo {who} >> '{}'", log.display());
+    let allow = r#"{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}"#;
+    let hook = |command: String| json!([{ "hooks": [{ "type": "command", "command": command }] }]);
+    lab.home().edit_settings(|settings| {
+        settings["hooks"] = json!({
+            "UserPromptSubmit": hook(note("user-prompt")),
+            "PermissionRequest": hook(format!("{}; echo '{allow}'", note("user-permission"))),
+        });
+    })?;
+    let project = tab.dir.join(".claude");
+    fs::create_dir(&project)?;
+    fs::write(
+        project.join("settings.json"),
+        json!({ "hooks": { "Stop": hook(note("project-stop")) } }).to_string(),
+    )?;
+    let files = [
+        lab.home().dir().join(".claude/settings.json"),
+        project.join("settings.json"),
+    ];
+    let bytes = || files.iter().map(fs::read).collect::<Result<Vec<_>, _>>();
+    // At its start Claude makes the mode `manual` in the person's file `default` and writes it anew (measured, 2.1.332).
+    one_turn(&mut tab, "claude")?;
+    let before = bytes()?;
+    lab.run(&["hooks", "install", "--global"])?;
+    ensure!(bytes()?[0] != before[0], "ours are in it");
+
+    // By the function, which adds our settings once more, and past it, where the global hooks are all there is.
+    for (round, command) in ["claude", "command claude"].into_iter().enumerate() {
+        tab.fresh_shell()?;
+        fs::write(&log, "")?;
+        tab.start_claude(command)?;
+        // Their hook allows it while the dialog is drawn, which is then gone by itself.
+        let file = format!("made-{round}.txt");
+        tab.enter(&format!("bash: touch {file} ;; say finished"))?;
+        tab.settle("review(finished)").context(command)?;
+        tab.stays(QUIET)?;
+        ensure!(tab.dir.join(&file).exists(), "their hook allowed it");
+        let theirs = fs::read_to_string(&log)?;
+        let theirs: Vec<&str> = theirs.lines().collect();
+        ensure!(
+            theirs == ["user-prompt", "user-permission", "project-stop"],
+            "{command}: {theirs:?}"
+        );
+        let item = tab.item().context("an item")?;
+        ensure!(item["hooks"] == true, "{command}: {item}");
+        let heard = heard(&lab, &tab, &format!("heard-{round}"))?;
+        for event in [
+            "SessionStart",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "Stop",
+        ] {
+            ensure!(
+                heard.get(event) == Some(&1),
+                "{command}, {event}: {heard:?}"
+            );
+        }
+        tab.enter("/exit")?;
+        tab.expect_unmeasured(&["none"])?;
+    }
+    lab.run(&["hooks", "uninstall", "--global"])?;
+    for (before, after) in before.iter().zip(&bytes()?) {
+        let [before, after] = [before, after].map(|bytes| String::from_utf8_lossy(bytes));
+        ensure!(before == after, "it was {before}, it is {after}");
     }
     Ok(())
 }
