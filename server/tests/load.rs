@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use purplemux_wire::browser::{Item, State};
 use serde_json::{Value, json};
-use support::standin::{Standin, shows};
+use support::standin::{Standin, now_ms, shows};
 use support::{TestServer, Viewer, eventually, place, purplemux, start};
 use tokio_tungstenite::tungstenite::WebSocket;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -169,7 +169,7 @@ fn a_hook_from_the_future_counts_as_of_its_arrival() {
     let boot_s: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
     // An hour ahead: a virtual machine that was restored, or somebody who can't count.
     let ahead_ns = ((boot_s + 3600.0) * 1e9) as u64;
-    let ahead_ms = support::standin::now_ms() + 3_600_000;
+    let ahead_ms = now_ms() + 3_600_000;
     let stamp = format!("{ahead_ns},{},{ahead_ms}", boot_id.trim());
     let body = json!({ "hook_event_name": "UserPromptSubmit", "prompt": "hello" });
     let (pid, started) = (standin.pid().to_string(), standin.start.to_string());
@@ -190,7 +190,7 @@ fn a_hook_from_the_future_counts_as_of_its_arrival() {
     assert_eq!(posted.status, 204);
     let item = shows(&server, &standin, "busy");
     let since = item["since_ms"].as_u64().unwrap();
-    assert!(u128::from(since) <= support::standin::now_ms(), "{item}");
+    assert!(u128::from(since) <= now_ms(), "{item}");
     // What its file says after that is later, and so it counts.
     standin.write("busy");
     standin.write("waiting");
@@ -270,6 +270,11 @@ fn storm(
             let mut longest = Duration::ZERO;
             while !over.load(Ordering::Acquire) {
                 for (status, state) in [("waiting", State::NeedsInput), ("busy", State::Busy)] {
+                    // Claude says no two words in one millisecond, which is how exactly it stamps them.
+                    let last = now_ms();
+                    while now_ms() == last {
+                        std::thread::yield_now();
+                    }
                     let from = Instant::now();
                     watched.write(status);
                     page.until(|viewer| state_of(&viewer.items, watched) == Some(state));
@@ -300,6 +305,11 @@ fn l01_a_viewer_that_reads_slowly_ends_with_the_truth_and_delays_nobody() {
         all.all(|standin| state_of(&viewer.items, standin) == Some(State::Busy))
     });
     let usual = storm(&standins, &watched, &mut other, BEFORE, |_| {});
+    // What comes between its snapshot and its slow reading would be in nobody's hands.
+    other.until(|viewer| {
+        let waiting = |standin| state_of(&viewer.items, standin) == Some(State::NeedsInput);
+        standins.iter().all(waiting) && state_of(&viewer.items, &watched) == Some(State::Busy)
+    });
     let mut slow = browser.status();
     let before = rss_kib(server.pid());
     let late = storm(&standins, &watched, &mut other, STORM, |until| {

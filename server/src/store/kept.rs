@@ -168,7 +168,10 @@ pub(super) fn restore(connection: &mut Connection, database: &Path) -> Result<bo
     connection.execute("ATTACH ?1 AS kept", [name])?;
     let restored = fill(connection);
     connection.execute_batch("DETACH kept")?;
-    restored.map(|()| true)
+    restored?;
+    // What is in the database's log alone is lost with it, and nothing may be written for long.
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+    Ok(true)
 }
 
 fn fill(connection: &mut Connection) -> Result<()> {
