@@ -1,6 +1,6 @@
 //! The real Claude Code with our hooks in the shells that are not everybody's, and what it shows of them: nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -249,13 +249,16 @@ fn k07_hooks_that_vanish_in_mid_session_are_missed_and_badges_stay_right() -> Re
     Ok(())
 }
 
-/// How often each event was heard from this tab's agent.
+/// How often each event was heard from this tab's agent. What was posted and, since the answer was late, came by the
+/// spool once more is written down twice and counts once: it is the same to the millisecond.
 fn heard(lab: &Lab, tab: &Tab<'_>, name: &str) -> Result<BTreeMap<String, usize>> {
     let dir = lab.home().root().join(name);
     let dir_text = dir.to_str().context("the path is UTF-8")?;
     lab.run(&["explain", &tab.id, "--export", dir_text])?;
+    let text = fs::read_to_string(dir.join("hooks.jsonl"))?;
+    let lines: BTreeSet<&str> = text.lines().collect();
     let mut heard = BTreeMap::new();
-    for line in fs::read_to_string(dir.join("hooks.jsonl"))?.lines() {
+    for line in lines {
         let hook: Value = serde_json::from_str(line)?;
         let event = hook["input"]["hook_event_name"]
             .as_str()
