@@ -530,6 +530,7 @@ impl Fleet {
                 | HookKind::CompactStarted { .. }
                 | HookKind::CompactEnded
                 | HookKind::CwdChanged { .. }
+                | HookKind::StatusLine { .. }
                 | HookKind::Unknown { .. } => false,
             },
         };
@@ -803,6 +804,7 @@ impl Fleet {
             last_message: None,
             label: None,
             context_tokens: None,
+            context_window: None,
             model: None,
             hooks: false,
             attention: false,
@@ -890,6 +892,7 @@ impl Fleet {
             label: face.label(),
             context_tokens: face.context_tokens.or(agent.context_tokens),
             model: face.model.clone().or_else(|| agent.model.clone()),
+            context_window: face.context_window(),
             hooks: !agent.hooks_silent && (agent.hooks_heard || agent.process.hooks == Some(true)),
             attention: wants
                 && presence != Presence::Suspended

@@ -28,8 +28,8 @@ use crate::time::{Stamp, Time};
 use crate::turns::{Line, Stop, TranscriptEnd, Turn, Turns, What};
 use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Says, Source};
 use crate::witness::{
-    AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, TranscriptFact,
-    TranscriptKind, WaitingFor,
+    AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, StatusLine,
+    TranscriptFact, TranscriptKind, WaitingFor,
 };
 
 /// A prompt makes busy this long before the file has to agree (rule 3).
@@ -508,6 +508,8 @@ pub(crate) struct Agent {
     /// What made them so, newest last: wall time and tokens.
     usages: VecDeque<(i64, u64)>,
     pub model: Option<Arc<str>>,
+    /// What it told its status line last.
+    status_line: Option<StatusLine>,
     wakes_at_ms: Option<i64>,
     restored: Option<Persisted>,
     restored_reading: Reading,
@@ -590,6 +592,7 @@ impl Agent {
             context_tokens: None,
             usages: VecDeque::new(),
             model: None,
+            status_line: None,
             wakes_at_ms: None,
             restored: None,
             restored_reading: Reading::NotAsked,

@@ -127,6 +127,8 @@ pub struct Item {
     pub label: Option<Arc<str>>,
     /// Tokens in the context, if known.
     pub context_tokens: Option<u64>,
+    /// Tokens that the context holds, if Claude has said so.
+    pub context_window: Option<u64>,
     /// The model that counted them, in Claude's own word.
     pub model: Option<Arc<str>>,
     /// Our hooks have been heard from this agent, or are among its settings, and no whole turn has passed

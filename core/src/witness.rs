@@ -222,8 +222,37 @@ pub enum HookKind {
     CompactEnded,
     /// CwdChanged.
     CwdChanged { cwd: Arc<str> },
+    /// No hook, but what Claude tells its status line: facts for the row, and nothing about the badge.
+    StatusLine { line: StatusLine },
     /// A name we do not know: counted, changes nothing.
     Unknown { name: Arc<str> },
+}
+
+/// What Claude tells its status line after each answer (measured, 2.1.332; the limits are read from its program,
+/// since a session with an API key has none).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusLine {
+    /// The model's id.
+    pub model: Option<Arc<str>>,
+    /// Tokens in the context.
+    pub context_tokens: Option<u64>,
+    /// Tokens that the context holds.
+    pub context_window: Option<u64>,
+    /// What the session has cost so far, in millionths of a dollar.
+    pub cost_micro_usd: Option<u64>,
+    /// Of the last five hours, of the last seven days.
+    pub limits: Vec<Limit>,
+}
+
+/// How much of a limit of the person's plan is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Claude's own name: `five_hour`, `seven_day`.
+    pub name: Arc<str>,
+    /// In percent.
+    pub used_pct: u8,
+    /// Unix ms.
+    pub resets_at_ms: Option<i64>,
 }
 
 /// One transcript line that may decide something, in the order of the file.

@@ -1,5 +1,5 @@
-//! The binary `purplemux`. The hook command is decided before anything else is set up, because Claude
-//! Code waits for it; the rest is in the library.
+//! The binary `purplemux`. The hook and the status line are decided before anything else is set up,
+//! because Claude Code waits for them; the rest is in the library.
 
 use std::process::ExitCode;
 
@@ -8,6 +8,9 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     if let Some(code) = purplemux::cmd::hook::run(&arguments) {
+        return code;
+    }
+    if let Some(code) = purplemux::cmd::status_line::run(&arguments) {
         return code;
     }
     if let Some(code) = purplemux::cmd::claude_exec::run(&arguments) {

@@ -562,6 +562,7 @@ impl Claude {
             | HookKind::CompactStarted { .. }
             | HookKind::CompactEnded
             | HookKind::CwdChanged { .. }
+            | HookKind::StatusLine { .. }
             | HookKind::Unknown { .. } => self.prompt,
         };
         let (process, conversation) = (self.process, self.conversation);

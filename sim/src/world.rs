@@ -1175,6 +1175,7 @@ fn empty_row() -> Item {
         last_message: None,
         label: None,
         context_tokens: None,
+        context_window: None,
         model: None,
         hooks: false,
         attention: false,

@@ -184,7 +184,9 @@ fn hook_word(kind: &HookKind) -> Option<String> {
         HookKind::CompactStarted { manual: true } => "compact manual".to_owned(),
         HookKind::CompactStarted { manual: false } => "compact auto".to_owned(),
         HookKind::CompactEnded => "compacted".to_owned(),
-        HookKind::CwdChanged { .. } | HookKind::Unknown { .. } => return None,
+        HookKind::CwdChanged { .. } | HookKind::StatusLine { .. } | HookKind::Unknown { .. } => {
+            return None;
+        }
     };
     Some(word)
 }

@@ -438,9 +438,13 @@ fn context_window(model: &str, tokens: u64) -> Option<u64> {
 }
 
 /// The share of the context that is used, rounded; `None` where the whole is not known.
-fn percent(tokens: Option<u64>, model: Option<&str>) -> Option<u8> {
+/// Claude's own word for the whole, from its status line, goes first.
+fn percent(tokens: Option<u64>, told: Option<u64>, model: Option<&str>) -> Option<u8> {
     let tokens = tokens?;
-    let window = context_window(model?, tokens)?;
+    let window = match told.filter(|window| *window > 0) {
+        Some(window) => window,
+        None => context_window(model?, tokens)?,
+    };
     let percent = tokens.saturating_mul(100).saturating_add(window / 2) / window;
     u8::try_from(percent).ok().filter(|percent| *percent <= 100)
 }
@@ -471,7 +475,11 @@ impl From<&view::Item> for Item {
             tokens: Tokens {
                 context: item.context_tokens,
             },
-            context_pct: percent(item.context_tokens, item.model.as_deref()),
+            context_pct: percent(
+                item.context_tokens,
+                item.context_window,
+                item.model.as_deref(),
+            ),
             model: item.model.as_ref().map(ToString::to_string),
             ports: Vec::new(),
             terminal: item.tab.is_some() || item.pane.is_some(),
@@ -621,6 +629,7 @@ mod tests {
             last_message: None,
             label: Some(Arc::from("interrupted")),
             context_tokens: Some(14_024),
+            context_window: None,
             model: Some(Arc::from("claude-opus-5-5")),
             hooks: true,
             attention: false,
@@ -658,7 +667,7 @@ mod tests {
 
     #[test]
     fn the_share_of_the_context_is_known_where_the_window_is() {
-        let share = |tokens, model| percent(Some(tokens), Some(model));
+        let share = |tokens, model| percent(Some(tokens), None, Some(model));
         // As the status line of the recorded run s22 has it.
         assert_eq!(share(13_925, "claude-opus-5-5"), Some(1));
         assert_eq!(share(150_000, "claude-haiku-4-5-20251001"), Some(75));
@@ -667,8 +676,14 @@ mod tests {
         assert_eq!(share(2_000_000, "claude-opus-5-5"), None);
         assert_eq!(share(u64::MAX, "claude-opus-5-5"), None);
         assert_eq!(share(5, "somebody-s-model-1"), None);
-        assert_eq!(percent(None, Some("claude-opus-5-5")), None);
-        assert_eq!(percent(Some(5), None), None);
+        // What Claude has told its status line goes before what we know.
+        let told = |tokens, window, model| percent(Some(tokens), Some(window), model);
+        assert_eq!(told(100_000, 500_000, Some("claude-opus-5-5")), Some(20));
+        assert_eq!(told(5, 10, Some("somebody-s-model-1")), Some(50));
+        assert_eq!(told(5, 10, None), Some(50));
+        assert_eq!(told(13_925, 0, Some("claude-opus-5-5")), Some(1));
+        assert_eq!(percent(None, None, Some("claude-opus-5-5")), None);
+        assert_eq!(percent(Some(5), None, None), None);
     }
 
     #[test]

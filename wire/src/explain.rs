@@ -474,6 +474,7 @@ mod tests {
             last_message: None,
             label: None,
             context_tokens: None,
+            context_window: None,
             model: None,
             hooks: true,
             attention: false,

@@ -29,6 +29,7 @@ use thiserror::Error;
 
 use crate::cron;
 use crate::json::{self, Object};
+use crate::status_line;
 use crate::text::{self, ASK_CHARS_MAX, MESSAGE_CHARS_MAX, NAME_CHARS_MAX, block, line};
 
 /// Largest payload that is sent on. A longer one (a tool's huge result) is left out by the hook program and
@@ -373,6 +374,9 @@ fn kind(event: &str, payload: &Object<'_>, at: Stamp, zone: &TimeZone) -> HookKi
             manual: payload.text("trigger").as_deref() == Some("manual"),
         },
         "postcompact" => HookKind::CompactEnded,
+        "statusline" => HookKind::StatusLine {
+            line: status_line::read(payload),
+        },
         "cwdchanged" => match payload.text("new_cwd").and_then(|cwd| text::path(&cwd)) {
             Some(cwd) => HookKind::CwdChanged { cwd },
             None => unknown(event),

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use purplemux_core::event::{PaneFacts, Persisted, TabFacts, WorkspaceFacts};
 use purplemux_core::view::{Ask, AskKind, Badge, Doing, Outcome};
 use purplemux_core::witness::{
-    AgentKind, BackgroundTasks, FileStatus, Hook, HookKind, Process, Question, SessionFile,
-    StartSource, ToolCall, TranscriptFact, TranscriptKind, WaitingFor,
+    AgentKind, BackgroundTasks, FileStatus, Hook, HookKind, Limit, Process, Question, SessionFile,
+    StartSource, StatusLine, ToolCall, TranscriptFact, TranscriptKind, WaitingFor,
 };
 use purplemux_core::{
     AgentKey, ConversationId, EpisodeId, Event, HookId, HostId, PaneKey, Stamp, TabId, Time,
@@ -298,6 +298,7 @@ fn bare_hook(kind: HookKind) -> HookKind {
         | HookKind::CompactStarted { .. }
         | HookKind::CompactEnded
         | HookKind::CwdChanged { .. }
+        | HookKind::StatusLine { .. }
         | HookKind::Unknown { .. } => kind,
     }
 }
@@ -465,6 +466,8 @@ written_by! {
     AgentKind => AgentKindDef,
     Hook => HookDef,
     HookKind => HookKindDef,
+    StatusLine => StatusLineDef,
+    Limit => LimitDef,
     ToolCall => ToolCallDef,
     Question => QuestionDef,
     StartSource => StartSourceDef,
@@ -859,9 +862,37 @@ enum HookKindDef {
     CwdChanged {
         cwd: Arc<str>,
     },
+    StatusLine {
+        #[serde(with = "one")]
+        line: StatusLine,
+    },
     Unknown {
         name: Arc<str>,
     },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "StatusLine")]
+struct StatusLineDef {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    model: Option<Arc<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_tokens: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context_window: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost_micro_usd: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "list")]
+    limits: Vec<Limit>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Limit")]
+struct LimitDef {
+    name: Arc<str>,
+    used_pct: u8,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resets_at_ms: Option<i64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -1146,8 +1177,36 @@ mod tests {
             any::<bool>().prop_map(|manual| HookKind::CompactStarted { manual }),
             Just(HookKind::CompactEnded),
             text().prop_map(|cwd| HookKind::CwdChanged { cwd }),
+            status_line().prop_map(|line| HookKind::StatusLine { line }),
             text().prop_map(|name| HookKind::Unknown { name }),
         ]
+    }
+
+    fn status_line() -> impl Strategy<Value = StatusLine> {
+        let limit =
+            (text(), any::<u8>(), of(any::<i64>())).prop_map(|(name, used_pct, resets_at_ms)| {
+                Limit {
+                    name,
+                    used_pct,
+                    resets_at_ms,
+                }
+            });
+        (
+            of(text()),
+            of(any::<u64>()),
+            of(any::<u64>()),
+            of(any::<u64>()),
+            proptest::collection::vec(limit, 0..3),
+        )
+            .prop_map(
+                |(model, context_tokens, context_window, cost_micro_usd, limits)| StatusLine {
+                    model,
+                    context_tokens,
+                    context_window,
+                    cost_micro_usd,
+                    limits,
+                },
+            )
     }
 
     fn hook() -> impl Strategy<Value = Hook> {

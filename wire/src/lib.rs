@@ -3,6 +3,7 @@
 
 pub mod hook;
 pub mod session_file;
+pub mod status_line;
 pub mod transcript;
 
 pub mod screen;

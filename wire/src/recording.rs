@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::hook::{self, is_task_notification};
 use crate::journal::{Record, What};
+use crate::status_line;
 
 /// The files of one run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -408,6 +409,7 @@ fn summary(kind: &HookKind) -> &str {
         | HookKind::Stopped { .. }
         | HookKind::CompactStarted { .. }
         | HookKind::CompactEnded
+        | HookKind::StatusLine { .. }
         | HookKind::Unknown { .. } => "",
     }
 }
@@ -527,6 +529,7 @@ fn event(kind: &HookKind) -> (String, Fields) {
         }
         HookKind::CompactEnded => ("PostCompact", Vec::new()),
         HookKind::CwdChanged { cwd } => ("CwdChanged", vec![("new_cwd", (**cwd).into())]),
+        HookKind::StatusLine { line } => ("StatusLine", status_line::fields(line)),
         HookKind::Unknown { name } => return (name.to_string(), Vec::new()),
     };
     (event.to_owned(), fields)

@@ -648,6 +648,26 @@ impl Agent {
         }
     }
 
+    fn on_status_line(&mut self, line: &StatusLine) {
+        // It was too large, or nothing that is known was in it.
+        if *line == StatusLine::default() {
+            return;
+        }
+        if let Some(model) = &line.model {
+            self.model = Some(model.clone());
+        }
+        // The transcript counts them more often, and takes them back when the person goes back.
+        self.context_tokens = self.context_tokens.or(line.context_tokens);
+        self.status_line = Some(line.clone());
+    }
+
+    /// Tokens that the context holds; of another model than that of now it says nothing.
+    pub(crate) fn context_window(&self) -> Option<u64> {
+        let line = self.status_line.as_ref()?;
+        let same = line.model.is_none() || line.model == self.model;
+        same.then_some(line.context_window)?
+    }
+
     fn entitle(&mut self, text: &Arc<str>, named: bool) {
         if named || !self.title_named {
             self.title = Some(text.clone());
@@ -692,6 +712,10 @@ impl Agent {
     }
 
     pub(crate) fn on_hook(&mut self, ctx: &mut Ctx, now: Stamp, hook: &Hook) {
+        if let HookKind::StatusLine { line } = &hook.kind {
+            self.on_status_line(line);
+            return;
+        }
         self.hooks_heard = true;
         self.locate(ctx, hook);
         let at = hook.at;
@@ -840,6 +864,8 @@ impl Agent {
                 self.cwd = Some((at.boot, cwd.clone()));
                 (format!("CwdChanged · {cwd}"), None)
             }
+            // Taken before: it is no hook.
+            HookKind::StatusLine { .. } => return,
             HookKind::Unknown { name } => (format!("{name} · not known"), None),
         };
         self.note_saying(ctx, at, Source::Hook, line, said::hook_says(hook));
@@ -998,6 +1024,7 @@ fn moves_a_turn(kind: &HookKind) -> bool {
         | HookKind::CompactStarted { .. }
         | HookKind::CompactEnded
         | HookKind::CwdChanged { .. }
+        | HookKind::StatusLine { .. }
         | HookKind::Unknown { .. } => false,
     }
 }

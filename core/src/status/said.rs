@@ -138,6 +138,7 @@ pub(super) fn hook_says(hook: &Hook) -> Option<Says> {
         | HookKind::SubagentStopped { .. }
         | HookKind::CompactEnded
         | HookKind::CwdChanged { .. }
+        | HookKind::StatusLine { .. }
         | HookKind::Unknown { .. } => None,
     }
 }

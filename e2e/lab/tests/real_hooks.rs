@@ -342,3 +342,48 @@ fn k03_the_person_s_own_hooks_run_as_before_with_ours_everywhere() -> Result<()>
     }
     Ok(())
 }
+
+#[test]
+fn k04_the_person_s_status_line_is_shown_and_a_project_s_is_left_alone() -> Result<()> {
+    let lab = Lab::start("k04")?;
+    lab.home().edit_settings(|settings| {
+        settings["statusLine"] = json!({
+            "type": "command",
+            "command": "read -r told; case $told in *context_window*) echo \"mine in ${PWD##*/}\" ;; esac",
+        });
+    })?;
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    let here = tab.dir.file_name().context("a name")?.display().to_string();
+    tab.start_claude("claude")?;
+    tab.pane.wait_for(&format!("mine in {here}"), PATIENCE)?;
+    tab.warm_up()?;
+    tab.prompt("say told")?;
+    tab.expect(&["review(finished)"])?;
+    // It comes after each answer, and says nothing about the badge.
+    tab.stays(QUIET)?;
+    let told = heard(&lab, &tab, "with")?;
+    ensure!(told.get("StatusLine") >= Some(&1), "{told:?}");
+    let item = tab.item().context("an item")?;
+    ensure!(item["context_pct"].is_u64(), "{item}");
+    tab.enter("/exit")?;
+    tab.expect_unmeasured(&["none"])?;
+
+    let project = tab.dir.join(".claude");
+    fs::create_dir(&project)?;
+    fs::write(
+        project.join("settings.json"),
+        json!({ "statusLine": { "type": "command", "command": "echo of the project" } })
+            .to_string(),
+    )?;
+    tab.fresh_shell()?;
+    tab.start_claude("claude")?;
+    tab.pane.wait_for("of the project", PATIENCE)?;
+    tab.prompt("say untold")?;
+    tab.expect(&["review(finished)"])?;
+    tab.stays(QUIET)?;
+    ensure!(!tab.screen().contains("mine in"), "{}", tab.screen());
+    let told = heard(&lab, &tab, "without")?;
+    ensure!(!told.contains_key("StatusLine"), "{told:?}");
+    ensure!(told.contains_key("Stop"), "{told:?}");
+    Ok(())
+}

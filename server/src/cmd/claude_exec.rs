@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use crate::hooks::{self, merged, settings, version};
+use crate::hooks::{self, merged, settings, status_line, version};
 use crate::sys;
 
 /// A person's settings file is small; more than this is none.
@@ -104,17 +104,27 @@ fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Start>
         .into_iter()
         .filter(|value| !is_ours(value))
         .collect();
-    let file = match given.last() {
-        None => hooks::write_settings(home, version.as_ref())?,
-        Some(last) => {
+    let cwd = std::env::current_dir().ok();
+    let line = cwd.and_then(|cwd| status_line::chained(home, &cwd, version.as_ref(), theirs));
+    let file = match (given.last(), line) {
+        (None, None) => hooks::write_settings(home, version.as_ref())?,
+        (None, Some(line)) => {
+            let mut ours = settings::value(home, version.as_ref());
+            ours["statusLine"] = line;
+            of_this_process(home, &ours)?
+        }
+        (Some(last), line) => {
             let person: Value = read_settings(last)?;
             let ours = settings::value(home, version.as_ref());
-            let both =
+            let mut both =
                 settings::merge(person, &ours).context("their hooks are in no shape to add to")?;
-            merged::sweep(home);
-            let pid = std::process::id();
-            let start = sys::stat(pid).context("our own start time")?.start;
-            merged::write(home, pid, start, &both)?
+            // One that they give here goes before every other.
+            if let Some(line) = line
+                && both.get("statusLine").is_none()
+            {
+                both["statusLine"] = line;
+            }
+            of_this_process(home, &both)?
         }
     };
     let mut arguments = vec![OsString::from("--settings"), file.into_os_string()];
@@ -128,6 +138,14 @@ fn with_hooks(home: &Path, program: &Path, theirs: &[OsString]) -> Result<Start>
         arguments,
         resume_flags,
     })
+}
+
+/// Settings that no other Claude is given.
+fn of_this_process(home: &Path, settings: &Value) -> Result<PathBuf> {
+    merged::sweep(home);
+    let pid = std::process::id();
+    let start = sys::stat(pid).context("our own start time")?.start;
+    merged::write(home, pid, start, settings)
 }
 
 /// Starts no session: the subcommands of 2.1.332 and earlier, and the options that only print.

@@ -24,6 +24,8 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use crate::home::{Home, random_hex};
 use crate::{clock, sys};
 
+const PATH: &str = "/api/status/hook";
+
 /// Longest wait for a server that takes no connection, and again for its answer: together they stay under
 /// what a person notices, also where a version runs hooks in the foreground.
 const CONNECT: Duration = Duration::from_millis(20);
@@ -63,7 +65,7 @@ fn deliver(at: Stamp, event: Option<String>) -> anyhow::Result<()> {
     let body = read_stdin(at.boot + STDIN);
     let home = Home::locate()?;
     let headers = headers(at, event);
-    if post(&home, &headers, body.as_deref()) == Outcome::Undelivered {
+    if post(&home, PATH, &headers, body.as_deref()) == Outcome::Undelivered {
         spool(&home.path("spool"), at, &headers, body.as_deref())?;
     }
     Ok(())
@@ -96,7 +98,7 @@ fn read_stdin(until: Time) -> Option<Vec<u8>> {
 }
 
 /// Waits until `fd` can be read or written (or has hung up); false: the time is over.
-fn ready(fd: impl AsFd, flags: PollFlags, until: Time) -> bool {
+pub(super) fn ready(fd: impl AsFd, flags: PollFlags, until: Time) -> bool {
     loop {
         let left = until.since(clock::boot());
         let timeout = Timespec {
@@ -112,7 +114,8 @@ fn ready(fd: impl AsFd, flags: PollFlags, until: Time) -> bool {
     }
 }
 
-fn headers(at: Stamp, event: Option<String>) -> Headers {
+/// What we know of who runs us.
+pub(super) fn headers(at: Stamp, event: Option<String>) -> Headers {
     let env = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let named: Option<u32> = env("CLAUDE_PID").and_then(|pid| pid.to_str()?.parse().ok());
     // A Claude that has ended while its last hook starts is still the one that is meant, not whoever
@@ -152,18 +155,19 @@ fn claude_above_us() -> Option<(u32, u64)> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+pub(super) enum Outcome {
     /// The server has it, or has said that it wants none of it.
     Settled,
     /// No server, or none that answered in time.
     Undelivered,
 }
 
-fn post(home: &Home, headers: &Headers, body: Option<&[u8]>) -> Outcome {
+/// Posts to one of the two routes that the token opens.
+pub(super) fn post(home: &Home, path: &str, headers: &Headers, body: Option<&[u8]>) -> Outcome {
     let Ok(token) = fs::read_to_string(home.path("cli-token")) else {
         return Outcome::Undelivered;
     };
-    match exchange(&home.socket_to_reach(), token.trim(), headers, body) {
+    match exchange(&home.socket_to_reach(), path, token.trim(), headers, body) {
         // 4xx: it would be refused again at every replay.
         Ok(200..=299 | 400..=499) => Outcome::Settled,
         Ok(_) | Err(_) => Outcome::Undelivered,
@@ -171,10 +175,16 @@ fn post(home: &Home, headers: &Headers, body: Option<&[u8]>) -> Outcome {
 }
 
 /// One request over the unix socket; the status code of the answer.
-fn exchange(socket: &Path, token: &str, headers: &Headers, body: Option<&[u8]>) -> io::Result<u16> {
+fn exchange(
+    socket: &Path,
+    path: &str,
+    token: &str,
+    headers: &Headers,
+    body: Option<&[u8]>,
+) -> io::Result<u16> {
     let body = body.unwrap_or_default();
     let mut request = format!(
-        "POST /api/status/hook HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-pmux-token: {token}\r\n"
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx-pmux-token: {token}\r\n"
     );
     for (name, value) in headers.pairs() {
         request.push_str(&format!("{name}: {value}\r\n"));

@@ -2,6 +2,7 @@
 
 pub mod claude_exec;
 pub mod hook;
+pub mod status_line;
 
 pub mod doctor;
 pub mod explain;

@@ -7,6 +7,7 @@ pub mod version;
 
 pub mod merged;
 pub mod shell;
+pub mod status_line;
 
 pub mod global;
 

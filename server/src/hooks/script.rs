@@ -1,5 +1,6 @@
 //! `status-hook.sh`: what Claude Code runs for every event. It hands its input to `purplemux hook`; if
-//! that is missing, to curl. It prints nothing and always succeeds.
+//! that is missing, to curl. It prints nothing and always succeeds. And `status-line.sh`, which stands before
+//! the person's own status line.
 
 use std::path::Path;
 
@@ -30,13 +31,25 @@ curl --noproxy '*' --silent --max-time 0.05 -H @"$PURPLEMUX_HOME/hook-headers" \
 exit 0
 "#;
 
-/// Writes the script, and the header with the token that curl reads from a file: a process's arguments
+/// What stands in the place of the person's status line: without our program, their command alone.
+const STATUS_LINE: &str = r#"#!/bin/sh
+# Written by purplemux at every start; changes are lost.
+# Shows the status line's own command, $1, unchanged, and tells purplemux what Claude Code told it.
+PURPLEMUX_HOME=@HOME@
+export PURPLEMUX_HOME
+[ -x @PROGRAM@ ] && exec @PROGRAM@ status-line "$1"
+exec /bin/sh -c "$1"
+"#;
+
+/// Writes the scripts, and the header with the token that curl reads from a file: a process's arguments
 /// are everybody's to read.
 pub fn write(home: &Path, program: &Path) -> Result<()> {
-    let text = SCRIPT
-        .replace("@HOME@", &quote(&home.to_string_lossy()))
-        .replace("@PROGRAM@", &quote(&program.to_string_lossy()));
-    write_atomic(&home.join("status-hook.sh"), text.as_bytes(), 0o700)?;
+    for (name, text) in [("status-hook.sh", SCRIPT), ("status-line.sh", STATUS_LINE)] {
+        let text = text
+            .replace("@HOME@", &quote(&home.to_string_lossy()))
+            .replace("@PROGRAM@", &quote(&program.to_string_lossy()));
+        write_atomic(&home.join(name), text.as_bytes(), 0o700)?;
+    }
     if let Ok(token) = std::fs::read_to_string(home.join("cli-token")) {
         let header = format!("x-pmux-token: {}\n", token.trim());
         write_atomic(&home.join("hook-headers"), header.as_bytes(), 0o600)?;

@@ -10,6 +10,7 @@ use jiff::tz::TimeZone;
 use purplemux_core::witness::HookKind;
 use purplemux_core::{Event, PaneKey};
 use purplemux_wire::hook::{self, BODY_BYTES_MAX, Headers, Here, HookError};
+use purplemux_wire::status_line;
 use thiserror::Error;
 use tracing::{debug, info, warn};
 
@@ -49,17 +50,35 @@ pub enum Refusal {
     Stopped(#[from] hub::Stopped),
 }
 
+/// By which door a post came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// A hook's.
+    Hook,
+    /// The status line's: it carries facts, and whatever it says is no hook.
+    StatusLine,
+}
+
 /// Hands one post to the hub. `Ok` means that it is in the inbox and will not be lost while the server
 /// lives: answer 204.
 ///
 /// # Errors
 /// See [`Refusal`]; nothing has changed then.
-pub async fn accept(hub: &hub::Handle, post: HookPost) -> Result<(), Refusal> {
+pub async fn accept(hub: &hub::Handle, post: HookPost, route: Route) -> Result<(), Refusal> {
     let body = (!post.body.is_empty()).then_some(post.body.as_slice());
-    take(hub, &post.headers, body).await
+    let mut headers = post.headers;
+    if route == Route::StatusLine {
+        headers.event = Some(status_line::EVENT.to_owned());
+    }
+    take(hub, &headers, body, route).await
 }
 
-async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Result<(), Refusal> {
+async fn take(
+    hub: &hub::Handle,
+    headers: &Headers,
+    body: Option<&[u8]>,
+    route: Route,
+) -> Result<(), Refusal> {
     let started = |pid: u32| Some(sys::stat(pid)?.start);
     let here = Here {
         host: hub.host(),
@@ -75,6 +94,10 @@ async fn take(hub: &hub::Handle, headers: &Headers, body: Option<&[u8]>) -> Resu
         Refusal::Malformed(format!("This is no hook: {why}."))
     };
     let mut received = hook::read(headers, body, &here).map_err(malformed)?;
+    let is_line = matches!(received.hook.kind, HookKind::StatusLine { .. });
+    if is_line != (route == Route::StatusLine) {
+        return Err(malformed(HookError::NoEvent));
+    }
     if let HookKind::Unknown { name } = &received.hook.kind {
         debug!("A hook of an unknown name: {name}");
         odd.add(Kind::HookUnknown, name);
@@ -170,7 +193,7 @@ pub async fn replay(hub: &hub::Handle, spool: &Path) {
 async fn replay_one(hub: &hub::Handle, record: &[u8]) -> Result<(), Refusal> {
     let (headers, body) =
         hook::decode_spool(record).map_err(|why| Refusal::Malformed(why.to_string()))?;
-    take(hub, &headers, body).await
+    take(hub, &headers, body, Route::Hook).await
 }
 
 fn read_record(path: &Path) -> std::io::Result<Vec<u8>> {

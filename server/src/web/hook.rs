@@ -1,5 +1,5 @@
-//! The route that hooks post to. Owns its checks (token, size); what a hook means is for `ingest::hook`
-//! and `core`. The token opens this route and nothing else.
+//! The routes that hooks and the status line post to. Owns their checks (token, size); what a hook means is for
+//! `ingest::hook` and `core`. The token opens these two routes and nothing else.
 
 use std::sync::Arc;
 
@@ -10,6 +10,7 @@ use http_body_util::BodyExt as _;
 
 use super::{App, BODY_WITHIN, Problem, Shared, half_sent, known_from_now_on};
 use crate::ingest;
+use crate::ingest::hook::Route;
 use crate::ingest::odd::Kind;
 
 /// The header that carries the token.
@@ -22,8 +23,10 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// cut off in the middle of its writing would not see our answer.
 const DRAIN_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Its path.
+/// A hook's path.
 pub const PATH: &str = "/api/status/hook";
+/// The status line's path.
+pub const STATUS_LINE: &str = "/api/status/statusline";
 
 /// `POST /api/status/hook`.
 ///
@@ -31,8 +34,20 @@ pub const PATH: &str = "/api/status/hook";
 /// 400 for a body that is no hook's, 401 for a wrong token, 408 for one that does not come, 413 for an endless one,
 /// 503 while stopping.
 pub async fn post(State(app): Shared, request: Request) -> Result<StatusCode, Problem> {
+    take(&app, request, Route::Hook).await
+}
+
+/// `POST /api/status/statusline`: what Claude Code tells its status line, unchanged.
+///
+/// # Errors
+/// As for [`post`].
+pub async fn status_line(State(app): Shared, request: Request) -> Result<StatusCode, Problem> {
+    take(&app, request, Route::StatusLine).await
+}
+
+async fn take(app: &Arc<App>, request: Request, route: Route) -> Result<StatusCode, Problem> {
     let (parts, body) = request.into_parts();
-    check_token(&app, &parts.headers)?;
+    check_token(app, &parts.headers)?;
     known_from_now_on(&parts.extensions);
     let odd = &app.hub.witnesses().odd;
     let body = tokio::time::timeout(BODY_WITHIN, read(body))
@@ -45,7 +60,7 @@ pub async fn post(State(app): Shared, request: Request) -> Result<StatusCode, Pr
         let name = post.headers.event.as_deref();
         odd.add(Kind::HookCut, name.unwrap_or("a hook without a name"));
     }
-    match ingest::hook::accept(&app.hub, post).await {
+    match ingest::hook::accept(&app.hub, post, route).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(ingest::hook::Refusal::Malformed(why)) => {
             tracing::warn!("a hook was refused: {why}");

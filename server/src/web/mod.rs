@@ -270,6 +270,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/health", get(api::health))
         .route("/api/login", post(api::login))
         .route(hook::PATH, post(hook::post))
+        .route(hook::STATUS_LINE, post(hook::status_line))
         .route("/api/{*rest}", axum::routing::any(no_such_route))
         .method_not_allowed_fallback(wrong_method)
         .fallback(assets::serve)
@@ -407,7 +408,8 @@ fn admit_tcp(
     let path = request.uri().path();
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
     let upgrades = headers.contains_key(header::UPGRADE);
-    let hook = *request.method() == Method::POST && path == hook::PATH;
+    let hook =
+        *request.method() == Method::POST && (path == hook::PATH || path == hook::STATUS_LINE);
     if hook {
         // Hooks come from a program with the token; what carries a cookie is a browser.
         if headers.contains_key(header::COOKIE) {
