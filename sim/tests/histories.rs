@@ -1,8 +1,6 @@
 //! Histories drawn by seed, played against the fleet: every invariant after every event, every badge right
 //! on the way and in the end. What fails is printed with its script, made as small as it was cheap to make.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 use purplemux_sim::trial::{self, Plan};
@@ -71,20 +69,6 @@ fn headless_runs_in_the_shell_and_in_a_tool() {
 #[test]
 fn sessions_that_go_on_in_the_background() {
     none_fails("plain,parking,processes", Some("hooks"), 1..3001);
-}
-
-#[test]
-fn seeds_that_nobody_has_tried() {
-    let seed = match std::env::var("PURPLEMUX_SIM_SEED") {
-        Ok(seed) => seed.parse().expect("a number"),
-        Err(_) => RandomState::new().build_hasher().finish() >> 16,
-    };
-    println!("again: PURPLEMUX_SIM_SEED={seed}");
-    none_fails(
-        "plain,processes",
-        Some("hooks,coalesce,tear"),
-        seed..seed + 500,
-    );
 }
 
 #[test]

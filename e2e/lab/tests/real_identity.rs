@@ -406,7 +406,7 @@ fn n09_a_server_inside_a_claude_s_tool_makes_clean_panes() -> Result<()> {
 
     let mut tab = lab.tab(TabKind::Terminal)?;
     tab.shell_ready()?;
-    tab.enter("env | grep -c -e ^CLAUDE -e ^TMUX_TMPDIR")?;
+    tab.enter("env | grep -c ^CLAUDE")?;
     tab.pane
         .wait_for("\n0\n", PATIENCE)
         .context("the pane's environment is clean")?;
