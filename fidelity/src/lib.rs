@@ -12,7 +12,6 @@
 pub mod lab;
 pub mod report;
 
-pub mod chance;
 pub mod script;
 
 pub mod player;

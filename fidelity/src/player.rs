@@ -10,12 +10,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use purplemux_lab::home::claude_binary;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::chance::Chance;
 use crate::heard::Aim;
 use crate::screen::{Class, Tail};
 use crate::script::{Act, Long, Mode, Reply, Script};
 use crate::stage::Stage;
 use crate::terminal::{Picture, Terminal};
+use purplemux_sim::chance::Chance;
 
 /// For everything that Claude has to do; a loaded machine needs much of it.
 const PATIENCE: Duration = Duration::from_secs(45);
@@ -46,7 +46,7 @@ impl<'a> Player<'a> {
             terminal,
             session,
             prompts: 0,
-            chance: Chance::new(seed, 1000 + u64::try_from(session).unwrap_or(0)),
+            chance: Chance::stream(seed, 1000 + u64::try_from(session).unwrap_or(0)),
         }
     }
 

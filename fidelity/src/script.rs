@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::chance::Chance;
+use purplemux_sim::chance::Chance;
 
 /// How Claude is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +189,7 @@ const SKIPS: usize = 6;
 /// The script of a session of this seed.
 #[must_use]
 pub fn draw(seed: u64, session: usize) -> Script {
-    let mut chance = Chance::new(seed, 1 + u64::try_from(session).unwrap_or(0));
+    let mut chance = Chance::stream(seed, 1 + u64::try_from(session).unwrap_or(0));
     let tab = chance.percent(50);
     let mode = if tab {
         Mode::Manual
@@ -416,7 +416,7 @@ pub fn words(seed: u64, script: &Script) -> Vec<String> {
 /// When the server is ended, ms after the sessions have begun, and how; `(at, away, kill)`.
 #[must_use]
 pub fn restarts(seed: u64) -> Vec<(u64, u64, bool)> {
-    let mut chance = Chance::new(seed, 0);
+    let mut chance = Chance::stream(seed, 0);
     if !chance.percent(33) {
         return Vec::new();
     }

@@ -6,6 +6,13 @@
 pub struct Chance(u64);
 
 impl Chance {
+    /// The stream number `stream` of this seed, for parts that are drawn apart from each other.
+    #[must_use]
+    pub fn stream(seed: u64, stream: u64) -> Self {
+        let mut start = Self(seed ^ stream.wrapping_mul(0xD1B5_4A32_D192_ED03));
+        Self(start.bits())
+    }
+
     /// The stream that belongs to this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
@@ -52,5 +59,21 @@ impl Chance {
             // Two draws, the smaller: the long tail is thin.
             self.between(median, high).min(self.between(median, high))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_stream_and_another_gives_another() {
+        let take = |seed, stream| {
+            let mut chance = Chance::stream(seed, stream);
+            (0..8).map(|_| chance.between(0, 999)).collect::<Vec<_>>()
+        };
+        assert_eq!(take(7, 1), take(7, 1));
+        assert_ne!(take(7, 1), take(8, 1));
+        assert_ne!(take(7, 1), take(7, 2));
     }
 }
