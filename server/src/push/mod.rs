@@ -245,7 +245,7 @@ impl Push {
             choices,
             last,
         };
-        self.store.put_subscription(row(&kept)?).await?;
+        self.store.put_subscription(row(&kept)).await?;
         self.employ(kept);
         Ok(())
     }
@@ -487,13 +487,13 @@ fn as_text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("plain values have a JSON form")
 }
 
-fn row(kept: &Kept) -> Result<SubscriptionRow> {
-    Ok(SubscriptionRow {
+fn row(kept: &Kept) -> SubscriptionRow {
+    SubscriptionRow {
         login: kept.login.clone(),
         address: as_text(&kept.address),
         choices: as_text(&kept.choices),
         last: kept.last.as_ref().map(as_text),
-    })
+    }
 }
 
 fn kept(row: SubscriptionRow) -> Result<Kept> {
