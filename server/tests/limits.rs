@@ -10,11 +10,10 @@
 mod support;
 
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use support::standin::{Standin, shows};
-use support::{TestServer, eventually, place, purplemux, start};
+use support::{TestServer, eventually, place};
 
 /// The deadline, and what a machine that runs other tests beside adds.
 const SEEN_WITHIN: Duration = Duration::from_secs(5);
@@ -24,19 +23,7 @@ fn h12_without_watches_changes_are_seen_and_the_page_says_so() {
     let dir = place();
     let standin = Standin::new(dir.path());
     standin.write("idle");
-    // The limits of a user namespace are its own: no other program of ours runs out of anything.
-    let plain = purplemux(dir.path());
-    let mut command = Command::new("unshare");
-    command
-        .args(["--user", "--map-current-user", "--keep-caps", "sh", "-c"])
-        .arg("echo 0 >/proc/sys/user/max_inotify_instances && exec \"$0\" serve --port 0")
-        .arg(plain.get_program())
-        .env_clear();
-    for (name, value) in plain.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    let (child, port) = start(command);
-    let server = TestServer::adopt(dir, port, child);
+    let server = TestServer::start_unwatched(dir);
     shows(&server, &standin, "idle");
     let browser = server.browser();
     let viewer = browser.status();

@@ -160,19 +160,7 @@ fn t10_h12_without_watches_transcripts_are_looked_at() {
     let path = transcript(&standin);
     write(&path, &[&prompt("work")]);
     standin.write("busy");
-    // The limits of a user namespace are its own: no other program of ours runs out of anything.
-    let plain = purplemux(dir.path());
-    let mut command = Command::new("unshare");
-    command
-        .args(["--user", "--map-current-user", "--keep-caps", "sh", "-c"])
-        .arg("echo 0 >/proc/sys/user/max_inotify_instances && exec \"$0\" serve --port 0")
-        .arg(plain.get_program())
-        .env_clear();
-    for (name, value) in plain.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    let (child, port) = start(command);
-    let server = TestServer::adopt(dir, port, child);
+    let server = TestServer::start_unwatched(dir);
     shows(&server, &standin, "busy");
     append(
         &path,

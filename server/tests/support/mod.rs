@@ -83,6 +83,23 @@ impl TestServer {
         }
     }
 
+    /// On a machine that grants no watch. The limits of a user namespace are its own: no other program of ours
+    /// runs out of anything.
+    pub fn start_unwatched(dir: tempfile::TempDir) -> Self {
+        let plain = purplemux(dir.path());
+        let mut command = Command::new("unshare");
+        command
+            .args(["--user", "--map-current-user", "--keep-caps", "sh", "-c"])
+            .arg("echo 0 >/proc/sys/user/max_inotify_instances && exec \"$0\" serve --port 0")
+            .arg(plain.get_program())
+            .env_clear();
+        for (name, value) in plain.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        let (child, port) = start(command);
+        Self::adopt(dir, port, child)
+    }
+
     /// Takes over a server that was started by hand.
     pub fn adopt(dir: tempfile::TempDir, port: u16, child: Child) -> Self {
         Self {
