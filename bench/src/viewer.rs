@@ -119,7 +119,9 @@ impl Viewer {
                 };
                 changes.apply(&mut self.items, &mut Vec::new(), &mut Vec::new());
             }
-            ServerMsg::Heartbeat { .. } => {}
+            ServerMsg::Heartbeat { .. }
+            | ServerMsg::Answered { .. }
+            | ServerMsg::Stopped { .. } => {}
             ServerMsg::Refused { why, .. } => bail!("refused: {why}"),
         }
         Ok(at)

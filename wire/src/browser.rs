@@ -144,6 +144,105 @@ pub struct Ask {
     pub text: String,
     /// Claude's own labels.
     pub options: Vec<String>,
+    /// The dialog as it stands on the screen; absent until it was read.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[ts(optional)]
+    pub card: Option<Card>,
+}
+
+/// The dialog of an ask as Claude has drawn it, to be shown and answered. Everything in it was written by Claude or
+/// a tool and has been made visible.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct Card {
+    /// Names just this dialog: an answer carries it, and is refused when another stands there.
+    pub reading: String,
+    /// What kind of thing it is about ("Bash command").
+    pub title: String,
+    /// The command, path or changed lines, as drawn.
+    pub subject: Vec<String>,
+    /// What is asked.
+    pub question: String,
+    /// Claude's own options, in order; empty where nothing can be pressed.
+    pub options: Vec<CardOption>,
+    /// Which of several questions this is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[ts(optional)]
+    pub part: Option<CardPart>,
+    /// The review page of several questions: `submit` sends all of them.
+    pub submit: bool,
+    /// `reject` can be sent (Esc).
+    pub reject: bool,
+    /// `words` can be sent: what to do instead.
+    pub words: bool,
+    /// Why nothing can be pressed here, in a sentence that says what to do.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[ts(optional)]
+    pub cannot: Option<String>,
+}
+
+/// One option of a dialog.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct CardOption {
+    /// Claude's number for it.
+    pub number: Option<u8>,
+    /// Claude's label.
+    pub label: String,
+    /// What stands below the label; empty for most.
+    pub note: String,
+    /// Where several may be checked: whether this one is.
+    pub checked: Option<bool>,
+    /// Claude's own mark is on it.
+    pub marked: bool,
+}
+
+/// The place of a question among several.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct CardPart {
+    /// From 0.
+    pub index: u32,
+    /// How many there are, without the page that submits them.
+    pub count: u32,
+    /// Their titles.
+    pub titles: Vec<String>,
+    /// Which of them have an answer.
+    pub answered: Vec<bool>,
+}
+
+/// What the person answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub enum Answer {
+    /// Choose one option.
+    Choose {
+        /// Its place in the card's options, from 0.
+        option: u32,
+    },
+    /// Of a question where several may be checked: have exactly these checked, then go on.
+    Check {
+        /// Their places in the card's options, from 0.
+        options: Vec<u32>,
+    },
+    /// Esc.
+    Reject,
+    /// Refuse, and say what to do instead.
+    Words {
+        /// What to do.
+        text: String,
+    },
+    /// Submit the answers to several questions.
+    Submit,
+}
+
+/// How far an answer, or a wish to stop, has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sending {
+    /// It is being checked and typed.
+    Sending,
+    /// It was typed, and was seen to take effect.
+    Sent,
+    /// It was typed, or half of it, and had no effect.
+    Failed,
 }
 
 /// The kinds of ask.
@@ -276,13 +375,49 @@ pub enum ServerMsg {
         #[ts(type = "number")]
         now_ms: i64,
     },
-    /// Something the viewer sent could not be done.
+    /// Something the viewer sent could not be done. After `answer` and `stop` it means that nothing was typed.
     Refused {
         /// The `request` of the message refused.
         #[ts(type = "number")]
         request: u64,
         /// A sentence that says what to do.
         why: String,
+    },
+    /// How an answer goes; to every viewer, so that nobody answers what has been answered.
+    Answered {
+        /// The `request` of the answer, for the viewer that sent it; `null` for the others.
+        #[ts(type = "number | null")]
+        request: Option<u64>,
+        /// The item.
+        item: String,
+        /// The ask.
+        #[ts(type = "number")]
+        ask: u64,
+        /// The card's `reading` that it answers.
+        reading: String,
+        /// How far it has come.
+        outcome: Sending,
+        /// What was answered: the option's label.
+        what: String,
+        /// Who answers: the device's name.
+        by: String,
+        /// Since when, unix ms.
+        #[ts(type = "number")]
+        at_ms: i64,
+        /// With `failed`: what to do.
+        why: Option<String>,
+    },
+    /// How a wish to stop goes; to the viewer that sent it.
+    Stopped {
+        /// The `request` of the message.
+        #[ts(type = "number")]
+        request: u64,
+        /// The item.
+        item: String,
+        /// How far it has come.
+        outcome: Sending,
+        /// What else the person should know: a prompt that waits will run now, or why it failed.
+        why: Option<String>,
     },
 }
 
@@ -322,6 +457,29 @@ pub enum ClientMsg {
     Front {
         /// The item.
         item: Option<String>,
+    },
+    /// Answer an ask.
+    Answer {
+        /// Names the message in `Refused` and `Answered`.
+        #[ts(type = "number")]
+        request: u64,
+        /// The item.
+        item: String,
+        /// The ask.
+        #[ts(type = "number")]
+        ask: u64,
+        /// The card's `reading`, as it was shown to the person.
+        reading: String,
+        /// What the person answers.
+        answer: Answer,
+    },
+    /// Interrupt Claude: one Esc, if it works and asks nothing.
+    Stop {
+        /// Names the message in `Refused` and `Stopped`.
+        #[ts(type = "number")]
+        request: u64,
+        /// The item.
+        item: String,
     },
     /// Send me a snapshot.
     Resync,
@@ -552,6 +710,7 @@ impl From<&view::Ask> for Ask {
             kind: ask.kind.into(),
             text: ask.text.as_deref().unwrap_or_default().to_owned(),
             options: ask.options.iter().map(ToString::to_string).collect(),
+            card: None,
         }
     }
 }

@@ -6,7 +6,8 @@
 use ts_rs::{Config, TS};
 
 use crate::browser::{
-    Ask, AskKind, ClientMsg, Detail, Item, Presence, ServerMsg, Shell, State, Tokens, Workspace,
+    Answer, Ask, AskKind, Card, CardOption, CardPart, ClientMsg, Detail, Item, Presence, Sending,
+    ServerMsg, Shell, State, Tokens, Workspace,
 };
 use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
@@ -24,12 +25,17 @@ pub fn types() -> String {
     declare::<Presence>(&cfg, &mut out);
     declare::<Shell>(&cfg, &mut out);
     declare::<AskKind>(&cfg, &mut out);
+    declare::<CardOption>(&cfg, &mut out);
+    declare::<CardPart>(&cfg, &mut out);
+    declare::<Card>(&cfg, &mut out);
     declare::<Ask>(&cfg, &mut out);
     declare::<Detail>(&cfg, &mut out);
     declare::<Tokens>(&cfg, &mut out);
     declare::<Item>(&cfg, &mut out);
     declare::<Workspace>(&cfg, &mut out);
+    declare::<Sending>(&cfg, &mut out);
     declare::<ServerMsg>(&cfg, &mut out);
+    declare::<Answer>(&cfg, &mut out);
     declare::<ClientMsg>(&cfg, &mut out);
     declare::<Reason>(&cfg, &mut out);
     declare::<Source>(&cfg, &mut out);

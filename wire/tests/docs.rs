@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use purplemux_wire::browser::{Ask, AskKind, Detail, Item, Presence, Shell, State, Tokens};
+use purplemux_wire::browser::{
+    Ask, AskKind, Card, CardOption, CardPart, Detail, Item, Presence, Shell, State, Tokens,
+};
 use serde_json::{Value, json};
 
 fn schema() -> Value {
@@ -42,6 +44,7 @@ fn full() -> Value {
                 kind: AskKind::Plan,
                 text: "x".into(),
                 options: vec!["Yes".into()],
+                card: Some(card()),
             }),
             outcome: Some("finished".into()),
             error: Some("e".into()),
@@ -65,6 +68,32 @@ fn full() -> Value {
         episode: Some(1),
     };
     serde_json::to_value(item).expect("plain data")
+}
+
+fn card() -> Card {
+    Card {
+        reading: "r".into(),
+        title: "t".into(),
+        subject: vec!["s".into()],
+        question: "q".into(),
+        options: vec![CardOption {
+            number: Some(1),
+            label: "Yes".into(),
+            note: "n".into(),
+            checked: Some(true),
+            marked: true,
+        }],
+        part: Some(CardPart {
+            index: 0,
+            count: 1,
+            titles: vec!["t".into()],
+            answered: vec![true],
+        }),
+        submit: true,
+        reject: true,
+        words: true,
+        cannot: Some("c".into()),
+    }
 }
 
 fn keys(value: &Value) -> BTreeSet<&str> {

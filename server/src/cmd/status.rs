@@ -161,7 +161,10 @@ impl Follow {
                     changes.apply(&mut self.items, &mut self.workspaces, &mut self.notices);
                     return Ok(now_ms);
                 }
-                ServerMsg::Heartbeat { .. } | ServerMsg::Refused { .. } => {}
+                ServerMsg::Heartbeat { .. }
+                | ServerMsg::Refused { .. }
+                | ServerMsg::Answered { .. }
+                | ServerMsg::Stopped { .. } => {}
             }
         }
     }

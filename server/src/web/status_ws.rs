@@ -131,6 +131,12 @@ async fn read(
             })
             .await
             .map(Reply::Say),
+            Ok(ClientMsg::Answer { request, .. } | ClientMsg::Stop { request, .. }) => {
+                Some(Reply::Say(ServerMsg::Refused {
+                    request,
+                    why: "Open the terminal.".to_owned(),
+                }))
+            }
             Err(_) => return (close_code::POLICY, "not understood"),
         };
         if let Some(reply) = reply

@@ -579,6 +579,7 @@ impl Viewer {
                     assert_eq!((epoch, rev), (self.epoch.clone(), self.rev));
                 }
                 ServerMsg::Refused { why, .. } => panic!("refused: {why}"),
+                ServerMsg::Answered { .. } | ServerMsg::Stopped { .. } => {}
             }
         }
     }

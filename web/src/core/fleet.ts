@@ -69,6 +69,8 @@ export function apply(fleet: Fleet | null, msg: ServerMsg, localMs: number): App
     case "heartbeat":
       return { fleet, resync: fleet === null || msg.epoch !== fleet.epoch || msg.rev !== fleet.rev };
     case "refused":
+    case "answered":
+    case "stopped":
       return { fleet, resync: false };
   }
 }

@@ -13,6 +13,54 @@ export type Shell = "running" | "dead" | "ended";
 /** The kinds of ask. */
 export type AskKind = "permission" | "question" | "plan" | "form" | "dialog" | "startup";
 
+/** One option of a dialog. */
+export type CardOption = {
+  /** Claude's number for it. */
+  number: number | null,
+  /** Claude's label. */
+  label: string,
+  /** What stands below the label; empty for most. */
+  note: string,
+  /** Where several may be checked: whether this one is. */
+  checked: boolean | null,
+  /** Claude's own mark is on it. */
+  marked: boolean, };
+
+/** The place of a question among several. */
+export type CardPart = {
+  /** From 0. */
+  index: number,
+  /** How many there are, without the page that submits them. */
+  count: number,
+  /** Their titles. */
+  titles: Array<string>,
+  /** Which of them have an answer. */
+  answered: Array<boolean>, };
+
+/** The dialog of an ask as Claude has drawn it, to be shown and answered. Everything in it was written by Claude or
+ * a tool and has been made visible. */
+export type Card = {
+  /** Names just this dialog: an answer carries it, and is refused when another stands there. */
+  reading: string,
+  /** What kind of thing it is about ("Bash command"). */
+  title: string,
+  /** The command, path or changed lines, as drawn. */
+  subject: Array<string>,
+  /** What is asked. */
+  question: string,
+  /** Claude's own options, in order; empty where nothing can be pressed. */
+  options: Array<CardOption>,
+  /** Which of several questions this is. */
+  part?: CardPart,
+  /** The review page of several questions: `submit` sends all of them. */
+  submit: boolean,
+  /** `reject` can be sent (Esc). */
+  reject: boolean,
+  /** `words` can be sent: what to do instead. */
+  words: boolean,
+  /** Why nothing can be pressed here, in a sentence that says what to do. */
+  cannot?: string, };
+
 /** What needs-input waits for. */
 export type Ask = {
   /** Names this ask; an answer must carry it. */
@@ -22,7 +70,9 @@ export type Ask = {
   /** Command, question or message; empty while unknown. */
   text: string,
   /** Claude's own labels. */
-  options: Array<string>, };
+  options: Array<string>,
+  /** The dialog as it stands on the screen; absent until it was read. */
+  card?: Card, };
 
 /** Details inside a state; each absent when empty. */
 export type Detail = {
@@ -123,6 +173,9 @@ export type Workspace = {
   /** With `state: review`: the most urgent one failed. */
   failed: boolean, };
 
+/** How far an answer, or a wish to stop, has come. */
+export type Sending = "sending" | "sent" | "failed";
+
 /** From the server, as JSON text frames. */
 export type ServerMsg = { "type": "snapshot",
   /** Changes with every start of the server. */
@@ -160,7 +213,42 @@ export type ServerMsg = { "type": "snapshot",
   /** The `request` of the message refused. */
   request: number,
   /** A sentence that says what to do. */
-  why: string, };
+  why: string, } | { "type": "answered",
+  /** The `request` of the answer, for the viewer that sent it; `null` for the others. */
+  request: number | null,
+  /** The item. */
+  item: string,
+  /** The ask. */
+  ask: number,
+  /** The card's `reading` that it answers. */
+  reading: string,
+  /** How far it has come. */
+  outcome: Sending,
+  /** What was answered: the option's label. */
+  what: string,
+  /** Who answers: the device's name. */
+  by: string,
+  /** Since when, unix ms. */
+  at_ms: number,
+  /** With `failed`: what to do. */
+  why: string | null, } | { "type": "stopped",
+  /** The `request` of the message. */
+  request: number,
+  /** The item. */
+  item: string,
+  /** How far it has come. */
+  outcome: Sending,
+  /** What else the person should know: a prompt that waits will run now, or why it failed. */
+  why: string | null, };
+
+/** What the person answers. */
+export type Answer = { "do": "choose",
+  /** Its place in the card's options, from 0. */
+  option: number, } | { "do": "check",
+  /** Their places in the card's options, from 0. */
+  options: Array<number>, } | { "do": "reject" } | { "do": "words",
+  /** What to do. */
+  text: string, } | { "do": "submit" };
 
 /** From the page or a program. */
 export type ClientMsg = { "type": "hello",
@@ -179,7 +267,21 @@ export type ClientMsg = { "type": "hello",
   /** The episode dismissed. */
   episode: number, } | { "type": "front",
   /** The item. */
-  item: string | null, } | { "type": "resync" };
+  item: string | null, } | { "type": "answer",
+  /** Names the message in `Refused` and `Answered`. */
+  request: number,
+  /** The item. */
+  item: string,
+  /** The ask. */
+  ask: number,
+  /** The card's `reading`, as it was shown to the person. */
+  reading: string,
+  /** What the person answers. */
+  answer: Answer, } | { "type": "stop",
+  /** Names the message in `Refused` and `Stopped`. */
+  request: number,
+  /** The item. */
+  item: string, } | { "type": "resync" };
 
 /** The reasons there are. */
 export type Reason = "asked" | "working" | "finished" | "failed" | "waiting" | "interrupted" | "read" | "restarted" | "starting" | "ended" | "no-agent";
