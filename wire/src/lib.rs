@@ -6,6 +6,7 @@ pub mod session_file;
 pub mod status_line;
 pub mod transcript;
 
+pub mod dialog;
 pub mod screen;
 pub mod tmux;
 
