@@ -380,6 +380,8 @@ impl Screen {
     fn dialog(&self, rows: Range<usize>) -> Option<Dialog> {
         let rows = trimmed(&self.rows[rows]);
         let title = rows.first()?;
+        // A part of it is scrolled away.
+        rows.iter().all(|row| !says_more(row)).then_some(())?;
         if let Some(tabs) = Tabs::of(title) {
             return self.question(&rows[1..], tabs);
         }
@@ -660,12 +662,10 @@ impl Screen {
         let (mut label, mut note) = (Vec::new(), Vec::new());
         let rows = below.iter().map(|row| (*row, row.words()));
         for (row, text) in std::iter::once((option.row, option.text)).chain(rows) {
-            // Some say it in the same row, behind a dot.
-            let tail = row
-                .looks
-                .iter()
-                .rev()
-                .take_while(|look| is_note(look))
+            // Some say it in the same row, behind a dot. Blanks look like anything.
+            let chars = row.text.chars().rev().zip(row.looks.iter().rev());
+            let tail = chars
+                .take_while(|(c, look)| *c == ' ' || is_note(look))
                 .count();
             let split = text.chars().count().saturating_sub(tail);
             let at = text
@@ -673,6 +673,7 @@ impl Screen {
                 .nth(split)
                 .map_or(text.len(), |(at, _)| at);
             let (labelled, noted) = text.split_at(if note.is_empty() { at } else { 0 });
+            let labelled = labelled.trim_end();
             let noted = noted.strip_prefix(" ·").unwrap_or(noted).trim_start();
             if !labelled.is_empty() {
                 label.push(Piece::of(row, text, labelled));
@@ -822,6 +823,13 @@ fn without_count(title: &str) -> String {
         .split_once(" of ")
         .is_some_and(|(at, all)| at.parse::<u32>().is_ok() && all.parse::<u32>().is_ok());
     if is_count { words.trim_end() } else { title }.to_owned()
+}
+
+/// `↑ 45 more lines`, in a dialog that is taller than the screen.
+fn says_more(row: &Row) -> bool {
+    let words = row.words();
+    words.starts_with(['↑', '↓'])
+        && (words.ends_with(" more lines") || words.ends_with(" more line"))
 }
 
 /// The place of the one that is true. `None`: there is none, or more than one.

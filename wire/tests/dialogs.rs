@@ -191,7 +191,7 @@ fn a09_the_same_dialog_keeps_its_reading() {
             }
         }
     };
-    for cols in [40] {
+    for cols in [40, 80, 200] {
         for (one, other) in [
             ("bash", "bash-marked4"),
             ("trust", "trust-down"),
