@@ -140,6 +140,10 @@ pub fn squeezed(text: &str) -> String {
     text.chars().filter(is_drawn).collect()
 }
 
+/// What Claude asks below a plan.
+const PLAN_QUESTION: &str =
+    "Claude has written up a plan and is ready to execute. Would you like to proceed?";
+
 /// What stands in front, from the rows of the visible pane and its width. The rows may hold colours
 /// (`capture-pane -e`); some things are told apart by them alone.
 #[must_use]
@@ -363,12 +367,7 @@ impl Screen {
     fn below_ceiling(&self, ceiling: usize) -> Option<Front> {
         let from = (ceiling + 1..self.rows.len()).find(|at| !self.rows[*at].is_blank())?;
         let first = &self.rows[from];
-        let inner = self.cols.saturating_sub(4);
-        let is_inner_rule = first.indent() == 2 && {
-            let line = first.words();
-            line.chars().count() == inner && line.chars().all(|c| c == '─')
-        };
-        if is_inner_rule {
+        if self.is_inner(first, '─') {
             return self.dialog(from + 1..self.rows.len()).map(Front::Dialog);
         }
         let rows = &self.rows[from..];
@@ -385,7 +384,7 @@ impl Screen {
         if let Some(tabs) = Tabs::of(title) {
             return self.question(&rows[1..], tabs);
         }
-        if let Some(plan) = self.leaving_plan(rows) {
+        if let Some(plan) = self.plan(rows) {
             return Some(plan);
         }
         let Some((rows, footer)) = split_footer(rows) else {
@@ -400,25 +399,61 @@ impl Screen {
         self.trust(rows, &footer).or_else(|| only_rejected(rows))
     }
 
-    /// `Exit plan mode?`, which has no last row that says what its keys do.
-    fn leaving_plan(&self, rows: &[Row]) -> Option<Dialog> {
+    /// How a plan is to be carried out, or whether its mode is left. Neither has a last row that says what Esc does.
+    fn plan(&self, rows: &[Row]) -> Option<Dialog> {
         let title = rows.first()?.words();
-        (title == "Exit plan mode?").then_some(())?;
-        let options = self.numbered(rows)?;
-        // Nothing is drawn below the last one.
-        (options.choices.last()?.label == "No").then_some(())?;
-        let head = trimmed(&rows[1..options.from]);
+        let (subject, asked, last) = match title {
+            "Exit plan mode?" => (&rows[..0], &rows[1..], "No"),
+            "Ready to code?" => {
+                let rule = rows.iter().rposition(|row| self.is_inner(row, '─'))?;
+                (
+                    &rows[1..rule],
+                    &rows[rule + 1..],
+                    "Tell Claude what to change",
+                )
+            }
+            _ => return None,
+        };
+        // Below the options there may be how the plan is edited.
+        let end = asked.iter().rposition(Row::is_blank)?;
+        let edits = asked[end + 1].words().starts_with("ctrl+g to edit in ");
+        let asked = if edits { trimmed(&asked[..end]) } else { asked };
+        let options = self.numbered(asked)?;
+        // The last one is known, or the dialog is not drawn to its end.
+        let mut options = options;
+        let end = options.choices.last_mut()?;
+        let said = end.label.strip_prefix(last)?.trim_start();
+        if !said.is_empty() {
+            end.note = said.to_owned();
+            end.label = last.to_owned();
+        }
+        let question = self.paragraphs(&asked[..options.from]).join("\n");
+        let known = ["Claude wants to exit plan mode", PLAN_QUESTION];
+        known.contains(&question.as_str()).then_some(())?;
+        let drawn = trimmed(subject)
+            .iter()
+            .filter(|row| !self.is_inner(row, '╌'));
         Some(Dialog {
             kind: DialogKind::Plan,
             title: title.to_owned(),
-            subject: Vec::new(),
-            question: self.joined(3, &words(head)),
+            subject: drawn
+                .map(|row| row.text.strip_prefix("   ").unwrap_or(&row.text).to_owned())
+                .collect(),
+            question,
             options: options.choices,
             marked: options.marked,
             part: None,
             submit: false,
-            offers_words: false,
+            offers_words: title == "Ready to code?",
         })
+    }
+
+    /// A line across a dialog that has an edge of its own inside a menu's.
+    fn is_inner(&self, row: &Row, c: char) -> bool {
+        let line = row.words();
+        row.indent() == 2
+            && line.chars().count() == self.cols.saturating_sub(4)
+            && line.chars().all(|is| is == c)
     }
 
     /// Whether a tool may run, or another dialog of the same shape.
@@ -672,7 +707,16 @@ impl Screen {
                 .char_indices()
                 .nth(split)
                 .map_or(text.len(), |(at, _)| at);
-            let (labelled, noted) = text.split_at(if note.is_empty() { at } else { 0 });
+            // Where colours say nothing: what would have fitted into the row above was not broken off it. Some
+            // dialogs leave a few columns free.
+            let first = text.split(' ').next().unwrap_or_default();
+            let room = self.cols.saturating_sub(indent + 5);
+            let fitted = option.look == option.number_look
+                && label.last().is_some_and(|above: &Piece<'_>| {
+                    above.text.width() + 1 + first.width() <= room
+                });
+            let is_label = note.is_empty() && !fitted;
+            let (labelled, noted) = text.split_at(if is_label { at } else { 0 });
             let labelled = labelled.trim_end();
             let noted = noted.strip_prefix(" ·").unwrap_or(noted).trim_start();
             if !labelled.is_empty() {
@@ -825,11 +869,12 @@ fn without_count(title: &str) -> String {
     if is_count { words.trim_end() } else { title }.to_owned()
 }
 
-/// `↑ 45 more lines`, in a dialog that is taller than the screen.
+/// `↑ 45 more lines`, or an arrow at the right edge, in a dialog that is taller than the screen.
 fn says_more(row: &Row) -> bool {
     let words = row.words();
-    words.starts_with(['↑', '↓'])
-        && (words.ends_with(" more lines") || words.ends_with(" more line"))
+    let counts = words.ends_with(" more lines") || words.ends_with(" more line");
+    let edge = words.ends_with("  ↓") || words.ends_with("  ↑");
+    edge || (words.starts_with(['↑', '↓']) && counts)
 }
 
 /// The place of the one that is true. `None`: there is none, or more than one.
