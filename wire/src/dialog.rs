@@ -406,6 +406,11 @@ impl Screen {
             "Exit plan mode?" => (&rows[..0], &rows[1..], "No"),
             "Ready to code?" => {
                 let rule = rows.iter().rposition(|row| self.is_inner(row, '─'))?;
+                // Both of its edges are on the screen.
+                let plan = trimmed(&rows[1..rule]);
+                let edges = plan.iter().filter(|row| self.is_inner(row, '╌')).count();
+                let ends = self.is_inner(plan.last()?, '╌');
+                (edges >= 2 && ends).then_some(())?;
                 (
                     &rows[1..rule],
                     &rows[rule + 1..],
