@@ -46,8 +46,6 @@ pub struct Fleet {
     dead: VecDeque<AgentKey>,
     /// Panes whose newest agent has ended.
     ended_panes: HashSet<PaneKey>,
-    /// When an agent was last seen to end in a pane that still exists.
-    died_in: BTreeMap<PaneKey, Time>,
     handovers: BTreeMap<AgentKey, Handover>,
     ctx: Ctx,
 }
@@ -78,7 +76,6 @@ impl Fleet {
             heard_set: HashSet::new(),
             dead: VecDeque::new(),
             ended_panes: HashSet::new(),
-            died_in: BTreeMap::new(),
             handovers: BTreeMap::new(),
             ctx: Ctx {
                 effects: Vec::new(),
@@ -196,7 +193,6 @@ impl Fleet {
                 self.kept_tabs.clear();
                 self.panes = panes.into_iter().map(|p| (p.pane.clone(), p)).collect();
                 self.ended_panes.retain(|p| self.panes.contains_key(p));
-                self.died_in.retain(|p, _| self.panes.contains_key(p));
                 self.retry(now);
             }
             Event::LayoutChanged { workspaces } => {
@@ -393,7 +389,6 @@ impl Fleet {
             Some(mut gone) => {
                 gone.on_died(&mut self.ctx, now);
                 if let Some(pane) = gone.process.pane {
-                    self.died_in.insert(pane.clone(), now.boot);
                     self.ended_panes.insert(pane);
                 }
                 self.relate(now);
@@ -473,26 +468,19 @@ impl Fleet {
         }
     }
 
-    /// By process; else by pane and conversation, but never one that was found after another's end in that pane: a
-    /// hook stamped before that end is the other's.
+    /// By process; else by pane and conversation; else by conversation. Never one that was not born yet. Never by pane
+    /// alone where the payload names a conversation that is not that agent's: it is a nested agent's, whose
+    /// environment is its parent's.
     fn owner(&self, hook: &Hook) -> Option<AgentKey> {
         if let Some(agent) = &hook.agent {
             return self.agents.contains_key(agent).then(|| agent.clone());
         }
-        let died = hook.pane.as_ref().and_then(|pane| self.died_in.get(pane));
-        let died = died.filter(|died| hook.at.boot <= **died);
-        self.owner_of_nameless(hook).filter(|owner| {
-            let found = self.agents.get(owner).map(|agent| agent.found.boot);
-            died.is_none_or(|died| found <= Some(*died))
-        })
-    }
-
-    /// By pane and conversation; else by conversation. Never by pane alone where the payload names a conversation
-    /// that is not that agent's: it is a nested agent's, whose environment is its parent's.
-    fn owner_of_nameless(&self, hook: &Hook) -> Option<AgentKey> {
+        let living = || {
+            let agents = self.agents.values();
+            agents.filter(|a| a.key.born() <= hook.at.boot)
+        };
         let by_conversation = hook.conversation.as_ref().and_then(|conversation| {
-            self.agents
-                .values()
+            living()
                 .filter(|a| !hook.job || a.process.pane.is_none() || a.job().is_some())
                 .filter(|a| a.conversation.as_ref() == Some(conversation))
                 .max_by_key(|a| (a.process.pane == hook.pane, a.found))
@@ -504,8 +492,7 @@ impl Fleet {
             return None;
         }
         let in_pane = hook.pane.as_ref().and_then(|pane| {
-            let agents = self.agents.values();
-            first_of(agents.filter(|a| a.process.pane.as_ref() == Some(pane)))
+            first_of(living().filter(|a| a.process.pane.as_ref() == Some(pane)))
         })?;
         let fits = match (&hook.conversation, &in_pane.conversation) {
             (None, _) | (Some(_), None) => true,
@@ -563,18 +550,18 @@ fn first_of<'a>(agents: impl Iterator<Item = &'a Agent>) -> Option<&'a Agent> {
 impl Fleet {
     /// Ties parked sessions to their jobs, and decides when the job's own badge is shown for both.
     fn hand_over(&mut self, now: Stamp) {
-        let parked: Vec<(AgentKey, Arc<str>, bool)> = self
+        let parked: Vec<(AgentKey, Arc<str>, bool, bool)> = self
             .agents
             .values()
             .filter_map(|a| {
                 let job = a.parked_job()?.clone();
                 let busy = matches!(a.badge(), Some(Badge::Busy(_)));
-                Some((a.key.clone(), job, busy))
+                Some((a.key.clone(), job, busy, a.parked_when_found()))
             })
             .collect();
         self.handovers
-            .retain(|key, _| parked.iter().any(|(pane, _, _)| pane == key));
-        for (pane, job, busy) in parked {
+            .retain(|key, _| parked.iter().any(|(pane, ..)| pane == key));
+        for (pane, job, busy, when_found) in parked {
             let Some(successor) = self.agents.values().find(|a| {
                 a.job() == Some(&job)
                     && a.parked_job().is_none()
@@ -601,7 +588,8 @@ impl Fleet {
             let working = match successor.badge() {
                 Some(Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Review(_)) => true,
                 Some(Badge::Idle) => !busy,
-                Some(Badge::Unknown) | None => false,
+                Some(Badge::Unknown) => when_found,
+                None => false,
             };
             if handover.due.is_none() && successor.reported() {
                 handover.due = Some(now.boot + HANDOVER);

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::time::Time;
+
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -68,6 +70,17 @@ pub struct AgentKey {
     pub pid: u32,
     /// Field 22 of `/proc/PID/stat`: clock ticks after boot at which the process started (proc(5)).
     pub start: u64,
+}
+
+/// A clock tick as processes see it: Linux tells all of them 100 a second (`getconf CLK_TCK`; proc(5), time(7)).
+const TICK_MS: u64 = 10;
+
+impl AgentKey {
+    /// When the process started, to a tick and never later: nothing that happened before is its doing.
+    #[must_use]
+    pub const fn born(&self) -> Time {
+        Time::from_ms(self.start.saturating_mul(TICK_MS))
+    }
 }
 
 impl fmt::Display for AgentKey {

@@ -13,7 +13,7 @@ impl Time {
     /// The moment `ms` milliseconds after boot.
     #[must_use]
     pub const fn from_ms(ms: u64) -> Self {
-        Self(ms * 1_000_000)
+        Self(ms.saturating_mul(1_000_000))
     }
 
     /// Whole milliseconds since boot.

@@ -15,7 +15,8 @@ impl Agent {
                 Some((start, idle_at)) => {
                     let mut spell = self.spell(start, start.boot, rest);
                     spell.recovered = true;
-                    let closing = Closing::new(spell, idle_at, Some(Held::Rest));
+                    let unknown = Held::Unknown(spell.before.since);
+                    let closing = Closing::new(spell, idle_at, Some(unknown));
                     (Phase::Closing(Box::new(closing)), true)
                 }
                 None => {
@@ -75,7 +76,7 @@ impl Agent {
                 } else if restored {
                     since.boot
                 } else {
-                    self.conversation_at.boot.max(self.found.boot)
+                    self.conversation_at.boot.max(self.key.born())
                 },
             },
             now.boot,

@@ -299,6 +299,18 @@ impl Agent {
         if self.headless() {
             return busy(self.found);
         }
+        if self.parked_when_found() {
+            // Its job is still looked for; if there is none any more, nothing works there.
+            let (badge, stay) = match recovered {
+                None => (Badge::Unknown, Stay::Unknown),
+                Some(_) => (Badge::Idle, Stay::Idle),
+            };
+            return Target {
+                badge: Some(badge),
+                stay,
+                ..none
+            };
+        }
         let needs = |dialog: &Dialog, quiet: bool| Target {
             badge: Some(Badge::NeedsInput(dialog.ask.clone())),
             stay: Stay::Needs(dialog.serial),
@@ -344,6 +356,15 @@ impl Agent {
     }
 
     fn rest_target(&self, rest: &Rest, none: &Target) -> Target {
+        if rest.past.is_some() {
+            // Nobody has seen what it did before it was met.
+            return Target {
+                badge: Some(Badge::Unknown),
+                stay: Stay::Unknown,
+                since: rest.since,
+                ..none.clone()
+            };
+        }
         match &rest.badge {
             RestBadge::Idle { .. } => Target {
                 badge: Some(Badge::Idle),

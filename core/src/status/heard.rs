@@ -110,6 +110,9 @@ impl Agent {
             since: file.status_since.unwrap_or(at),
         });
         let versioned = file.status_since.is_some();
+        if self.file.is_none() && self.found_recovering {
+            self.parked_when_found = file.parked_job.is_some() && now.boot.since(at.boot) > PARKING;
+        }
         self.file = Some(file);
         let Some(mut status) = status else { return };
         if let Some(old) = &self.status {

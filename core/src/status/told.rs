@@ -150,8 +150,17 @@ impl Agent {
         }
     }
 
-    /// What a compaction hides and gives back: a restart in the middle of it must not lose that.
+    /// What is kept in the stead of the badge: what a compaction hides and gives back, since a restart in the middle
+    /// of it must not lose that; and of a parked session nothing, since its job goes on.
     fn beneath(&self) -> Option<Persisted> {
+        if self.parked_job().is_some() {
+            return Some(Persisted {
+                badge: Badge::Unknown,
+                since: self.shown_since,
+                episode: None,
+                tab: None,
+            });
+        }
         let Some(Badge::Busy(_)) = &self.shown else {
             return None;
         };

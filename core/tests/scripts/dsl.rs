@@ -34,12 +34,13 @@ pub fn host() -> HostId {
     HostId::from("here")
 }
 
-/// The agent with this letter.
+/// The agent with this letter. Capital ones were born just after boot, small ones two seconds later.
 pub fn key(letter: char) -> AgentKey {
+    let born_ms = if letter.is_lowercase() { 2_000 } else { 10 };
     AgentKey {
         host: host(),
         pid: u32::from(letter),
-        start: u64::from(u32::from(letter)) * 100,
+        start: born_ms / 10,
     }
 }
 
@@ -734,6 +735,7 @@ fn persisted(since: u64, args: Args<'_>) -> Persisted {
     let badge = match args.0[0].as_str() {
         "idle" => Badge::Idle,
         "busy" => Badge::Busy(Doing::default()),
+        "unknown" => Badge::Unknown,
         "needs-input" => Badge::NeedsInput(Ask {
             id: 7,
             kind: AskKind::Permission,

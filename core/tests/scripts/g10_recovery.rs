@@ -70,7 +70,7 @@ fn h02_stored_busy() {
         120000 end
         ",
         "
-        100010 idle
+        100010 unknown
         101000 review finished
         ",
     );
@@ -618,7 +618,7 @@ fn q08_h03_a_dialog_of_auto_mode_in_a_session_that_began_while_the_server_was_do
         130000 end
         ",
         "
-        100010 idle
+        100010 unknown
         101000 needs-input dialog \"rm -rf /etc/lab\"
         120000 busy
         121560 review finished
@@ -637,7 +637,7 @@ fn q08_h03_a_dialog_of_auto_mode_in_a_session_that_began_while_the_server_was_do
         110000 end
         ",
         "
-        100010 idle
+        100010 unknown
         101000 needs-input dialog \"rm -rf /etc/lab\"
         ",
     );
@@ -654,7 +654,10 @@ fn q08_h03_a_dialog_of_auto_mode_in_a_session_that_began_while_the_server_was_do
         101000 recovered
         110000 end
         ",
-        "100010 idle",
+        "
+        100010 unknown
+        101000 idle
+        ",
     );
 }
 
@@ -672,7 +675,7 @@ fn h02_a_turn_of_a_session_that_began_and_ended_it_while_the_server_was_down() {
         120000 end
         ",
         "
-        100010 idle
+        100010 unknown
         101000 review finished
         ",
     );
@@ -686,7 +689,10 @@ fn h02_a_turn_of_a_session_that_began_and_ended_it_while_the_server_was_down() {
         101000 recovered
         120000 end
         ",
-        "100010 idle",
+        "
+        100010 unknown
+        101000 idle
+        ",
     );
     // The transcript can't be read: the spool alone tells.
     check(
@@ -701,7 +707,7 @@ fn h02_a_turn_of_a_session_that_began_and_ended_it_while_the_server_was_down() {
         120000 end
         ",
         "
-        100010 idle
+        100010 unknown
         101000 review finished
         ",
     );

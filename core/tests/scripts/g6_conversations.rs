@@ -1,5 +1,7 @@
 //! `/clear`, resume, fork, parking.
 
+use purplemux_core::Badge;
+
 use crate::dsl::{check, run, words};
 use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
 
@@ -274,6 +276,86 @@ fn r08_parked_from_idle_and_driven_from_the_job() {
         "
     ));
     assert_eq!(words(&world.item('A')), "idle");
+}
+
+#[test]
+fn r07_h01_a_restart_with_a_parked_session() {
+    // The pane's own file was frozen as it was parked, and what it showed is long over: its job's badge counts.
+    for frozen in ["busy", "idle"] {
+        check(
+            &format!(
+                "
+        98000  restored@50000 unknown
+        98001  B: restored@95000 busy
+        99000  found
+        99010  file@50100 {frozen} since=50000 parked=j1
+        99020  B: found
+        99030  B: file idle since=96000 kind=bg job=j1
+        99040  B: hook@95950 stop job
+        99200  recovered
+        120000 end
+        "
+            ),
+            "
+        99000 unknown
+        99020 B: unknown
+        99030 B: none
+        99200 review finished
+        ",
+        );
+    }
+    // There is no job any more.
+    check(
+        "
+        98000  restored@50000 unknown
+        99000  found
+        99010  file@60000 busy since=50000 parked=j1
+        99200  recovered
+        120000 end
+        ",
+        "
+        99000 unknown
+        99200 idle
+        ",
+    );
+}
+
+#[test]
+fn r07_h01_a_restart_while_a_session_is_being_parked() {
+    let world = check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 file busy parked=j1
+        4500 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        ",
+    );
+    // What was kept is no badge of the pane's own.
+    assert_eq!(world.kept[&'A'].badge, Badge::Unknown);
+    // Its job comes up only now: until then it is as it was parked.
+    check(
+        "
+        99000  restored@50000 busy
+        99010  found
+        99020  file@98900 busy since=50000 parked=j1
+        99200  recovered
+        99900  B: found
+        100000 B: file none kind=bg job=j1
+        100300 B: file idle
+        100700 B: file busy
+        120000 end
+        ",
+        "
+        99010 unknown
+        99020 busy
+        ",
+    );
 }
 
 #[test]

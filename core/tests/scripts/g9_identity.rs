@@ -453,17 +453,37 @@ fn n10_d09_a_late_hook_of_the_one_that_ended_is_not_the_next_one_s() {
         1050 file busy
         1900 removed
         1950 died
-        3000 B: found pane=1
-        3100 B: hook@1880 stop pane=1 anonymous conv=c1
-        3200 B: file none conv=c2
-        3500 B: file idle conv=c2
+        3000 b: found pane=1
+        3100 b: hook@1880 stop pane=1 anonymous conv=c1
+        3200 b: file none conv=c2
+        3500 b: file idle conv=c2
         9000 end
         ",
         "
         200  idle
         1050 busy
         1950 none
-        3500 B: idle
+        3500 b: idle
+        ",
+    );
+}
+
+#[test]
+fn n10_d09_h02_the_spool_of_one_that_ended_while_the_server_was_down_is_not_the_next_one_s() {
+    // Without a pid and without a conversation, only the time says whose it can't be.
+    check(
+        "
+        9000 recovering
+        9100 b: found pane=1
+        9110 b: file idle since=2500
+        9200 hook@1500 prompt pane=1 anonymous conv=-
+        9210 hook@1900 stop pane=1 anonymous conv=-
+        9300 recovered
+        20000 end
+        ",
+        "
+        9110 b: unknown
+        9300 b: idle
         ",
     );
 }
