@@ -758,10 +758,12 @@ impl Fleet {
             .find(|(_, kept)| kept.tab.as_ref() == Some(tab))
     }
 
-    /// Its row until then: as it was, but whoever was busy may have ended meanwhile.
+    /// Its row until then: as it was, but whoever was busy may have ended meanwhile, and what a compaction hid before
+    /// anybody was to be told of it has no episode yet.
     fn kept_item(&self, (agent, kept): (&AgentKey, &Persisted)) -> Item {
         let badge = match &kept.badge {
             Badge::Busy(_) | Badge::Unknown => Badge::Unknown,
+            Badge::NeedsInput(_) | Badge::Review(_) if kept.episode.is_none() => Badge::Unknown,
             Badge::Idle | Badge::NeedsInput(_) | Badge::Review(_) => kept.badge.clone(),
         };
         Item {

@@ -199,6 +199,10 @@ impl Late {
 struct Past {
     badge: Badge,
     reading: Reading,
+    /// Nothing was told of it up to now: idle for want of evidence since then, with the file as of this moment.
+    wanting: Option<(Time, Stamp)>,
+    /// How often the transcript was asked again.
+    reads: usize,
 }
 
 impl Past {
@@ -206,7 +210,15 @@ impl Past {
         Self {
             badge,
             reading: Reading::NotAsked,
+            wanting: None,
+            reads: 0,
         }
+    }
+
+    /// When to ask the transcript again.
+    fn next_read(&self) -> Option<Time> {
+        let (from, _) = self.wanting?;
+        LATE_READS.get(self.reads).map(|after| from + *after)
     }
 }
 
@@ -668,7 +680,11 @@ impl Agent {
             due.push((episode.committed + DWELL, "the badge has held: tell"));
         }
         if let Phase::Resting(rest) = &self.phase
-            && let Some(at) = rest.late.as_ref().and_then(Late::next_read)
+            && let Some(at) = rest
+                .late
+                .as_ref()
+                .and_then(Late::next_read)
+                .or_else(|| rest.past.as_ref().and_then(Past::next_read))
         {
             due.push((at, "a late end marker may have been written"));
         }

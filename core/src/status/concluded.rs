@@ -15,8 +15,13 @@ impl Agent {
                 Some((start, idle_at)) => {
                     let mut spell = self.spell(start, start.boot, rest);
                     spell.recovered = true;
-                    let unknown = Held::Unknown(spell.before.since);
-                    let closing = Closing::new(spell, idle_at, Some(unknown));
+                    let held = match self.stay {
+                        Stay::Unknown => Held::Unknown(spell.before.since),
+                        Stay::None | Stay::Idle | Stay::Busy | Stay::Needs(_) | Stay::Review(_) => {
+                            Held::Rest
+                        }
+                    };
+                    let closing = Closing::new(spell, idle_at, Some(held));
                     (Phase::Closing(Box::new(closing)), true)
                 }
                 None => {
@@ -210,14 +215,25 @@ impl Agent {
         if matches!(reading, Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT) {
             return None;
         }
-        rest.past = None;
         let status = self.status.as_ref()?;
         let idle_at = status.since;
         let hooked = self.turns.newest_turn();
         // An old end marker may be that of a conversation that was resumed.
         let menu = status.kind() == StatusKind::Menu;
-        let start = hooked.or_else(|| self.turns.newest_written(idle_at.earlier(500), menu))?;
-        (start.boot <= idle_at.boot).then_some((start, idle_at))
+        let start = hooked.or_else(|| self.turns.newest_written(idle_at.earlier(500), menu));
+        if let Some(start) = start.filter(|start| start.boot <= idle_at.boot) {
+            rest.past = None;
+            return Some((start, idle_at));
+        }
+        let (from, met_at) = *past.wanting.get_or_insert((now.boot, idle_at));
+        if now.boot > from + LATE || met_at != idle_at {
+            rest.past = None;
+        } else if past.next_read().is_some_and(|at| now.boot >= at) {
+            past.reads += 1;
+            past.reading = Reading::NotAsked;
+            self.read(ctx, now, &mut past.reading);
+        }
+        None
     }
 
     /// A spell ended as idle for want of evidence; within 30 s it may still come (rule 4).

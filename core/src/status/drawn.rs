@@ -356,7 +356,7 @@ impl Agent {
     }
 
     fn rest_target(&self, rest: &Rest, none: &Target) -> Target {
-        if rest.past.is_some() {
+        if rest.past.as_ref().is_some_and(|past| past.wanting.is_none()) {
             // Nobody has seen what it did before it was met.
             return Target {
                 badge: Some(Badge::Unknown),

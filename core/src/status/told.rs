@@ -151,15 +151,24 @@ impl Agent {
     }
 
     /// What is kept in the stead of the badge: what a compaction hides and gives back, since a restart in the middle
-    /// of it must not lose that; and of a parked session nothing, since its job goes on.
+    /// of it must not lose that; that a turn's end is still looked for, where it is idle for want of evidence; and of a
+    /// parked session nothing, since its job goes on.
     fn beneath(&self) -> Option<Persisted> {
+        let unknown = |since| Persisted {
+            badge: Badge::Unknown,
+            since,
+            episode: None,
+            tab: None,
+        };
         if self.parked_job().is_some() {
-            return Some(Persisted {
-                badge: Badge::Unknown,
-                since: self.shown_since,
-                episode: None,
-                tab: None,
-            });
+            return Some(unknown(self.shown_since));
+        }
+        if let Phase::Resting(rest) = &self.phase
+            && let (Some(late), RestBadge::Idle { .. }) = (rest.late, &rest.badge)
+            && late.until.is_some()
+            && self.shown == Some(Badge::Idle)
+        {
+            return Some(unknown(late.start));
         }
         let Some(Badge::Busy(_)) = &self.shown else {
             return None;
@@ -177,7 +186,13 @@ impl Agent {
             }
         };
         let badge = match (&rest.past, &rest.badge) {
-            (Some(past), _) => past.badge.clone(),
+            (Some(past), _) => match &past.badge {
+                // What was asked then is not asked under a compaction.
+                Badge::NeedsInput(_) => Badge::Unknown,
+                Badge::Idle | Badge::Busy(_) | Badge::Review(_) | Badge::Unknown => {
+                    past.badge.clone()
+                }
+            },
             (None, RestBadge::Idle { .. }) => Badge::Idle,
             (None, RestBadge::Review { stop, .. }) => Badge::Review(self.outcome(stop)),
         };
