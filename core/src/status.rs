@@ -49,6 +49,8 @@ const LATE_READS: [Duration; 4] = [
     Duration::from_secs(10),
     Duration::from_secs(29),
 ];
+/// The next moment that can be told from one before it.
+const JUST_AFTER: Duration = Duration::from_nanos(1);
 /// An answer about the transcript is awaited this long; reading its end takes milliseconds.
 const TRANSCRIPT_WAIT: Duration = Duration::from_secs(1);
 /// A line may be stamped this long before it can be read.
@@ -192,6 +194,11 @@ impl Late {
     fn next_read(&self) -> Option<Time> {
         LATE_READS.get(self.reads).map(|after| self.from + *after)
     }
+
+    /// When to look again: at the end nothing is looked for any more.
+    fn next_look(&self) -> Time {
+        self.next_read().unwrap_or(self.from + LATE + JUST_AFTER)
+    }
 }
 
 /// What was known when the server stopped, of an agent that may have done more since.
@@ -219,6 +226,12 @@ impl Past {
     fn next_read(&self) -> Option<Time> {
         let (from, _) = self.wanting?;
         LATE_READS.get(self.reads).map(|after| from + *after)
+    }
+
+    /// When to look again: at the end nothing is looked for any more.
+    fn next_look(&self) -> Option<Time> {
+        let (from, _) = self.wanting?;
+        Some(self.next_read().unwrap_or(from + LATE + JUST_AFTER))
     }
 }
 
@@ -532,12 +545,14 @@ pub(crate) struct Agent {
     restored_reading: Reading,
     startup: Option<Dialog>,
     base: Option<base::Verdict>,
+    /// The same with all that was told, also where it is not shown yet.
+    base_told: Option<base::Verdict>,
     base_dialog: Option<Dialog>,
     shown: Option<Badge>,
     stay: Stay,
     shown_since: Stamp,
-    /// What is kept is not the badge that is shown but the one from before a compaction.
-    kept_beneath: bool,
+    /// What is kept is not the badge that is shown but this.
+    kept_beneath: Option<Persisted>,
     episode: Option<Episode>,
     /// The one serial of dialogs.
     serial: u64,
@@ -616,11 +631,12 @@ impl Agent {
             restored_reading: Reading::NotAsked,
             startup: None,
             base: None,
+            base_told: None,
             base_dialog: None,
             shown: None,
             stay: Stay::None,
             shown_since: now,
-            kept_beneath: false,
+            kept_beneath: None,
             episode: None,
             serial: 0,
             requests: 0,
@@ -683,8 +699,8 @@ impl Agent {
             && let Some(at) = rest
                 .late
                 .as_ref()
-                .and_then(Late::next_read)
-                .or_else(|| rest.past.as_ref().and_then(Past::next_read))
+                .map(Late::next_look)
+                .or_else(|| rest.past.as_ref().and_then(Past::next_look))
         {
             due.push((at, "a late end marker may have been written"));
         }

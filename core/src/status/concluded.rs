@@ -66,27 +66,28 @@ impl Agent {
         {
             self.read_once(ctx, now, |agent| &mut agent.restored_reading);
         }
-        let verdict = base::verdict(
-            &self.turns,
-            base::Start {
-                base: start,
-                since,
-                hooks_after: match (held, restored) {
-                    (true, _) => Time(u64::MAX),
-                    (false, true) => since.boot,
-                    (false, false) => Time(0),
-                },
-                lines_after: if held {
-                    Time(u64::MAX)
-                } else if restored {
-                    since.boot
-                } else {
-                    self.conversation_at.boot.max(self.key.born())
-                },
+        let told = base::Start {
+            base: start,
+            since,
+            hooks_after: if restored { since.boot } else { Time(0) },
+            lines_after: if restored {
+                since.boot
+            } else {
+                self.conversation_at.boot.max(self.key.born())
             },
-            now.boot,
-        );
-        self.base = Some(verdict);
+        };
+        let verdict = base::verdict(&self.turns, told.clone(), now.boot);
+        self.base = Some(if held {
+            let nothing = base::Start {
+                hooks_after: Time(u64::MAX),
+                lines_after: Time(u64::MAX),
+                ..told
+            };
+            base::verdict(&self.turns, nothing, now.boot)
+        } else {
+            verdict.clone()
+        });
+        self.base_told = Some(verdict);
 
         let working = self.base.as_ref().is_some_and(|verdict| {
             matches!(verdict.base, Base::Busy | Base::Needs | Base::Ended(_))

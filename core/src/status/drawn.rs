@@ -356,7 +356,11 @@ impl Agent {
     }
 
     fn rest_target(&self, rest: &Rest, none: &Target) -> Target {
-        if rest.past.as_ref().is_some_and(|past| past.wanting.is_none()) {
+        if rest
+            .past
+            .as_ref()
+            .is_some_and(|past| past.wanting.is_none())
+        {
             // Nobody has seen what it did before it was met.
             return Target {
                 badge: Some(Badge::Unknown),

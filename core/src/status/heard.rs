@@ -307,6 +307,7 @@ impl Agent {
     fn first_status(&mut self, ctx: &mut Ctx, new: &Status) -> Phase {
         self.startup = None;
         self.base = None;
+        self.base_told = None;
         let base_dialog = self.base_dialog.take();
         let restored = self.restored.take();
         let recovered = restored.is_some() || self.found_recovering && ctx.recovered.is_none();

@@ -74,7 +74,7 @@ impl Agent {
                     self.persist(ctx);
                 }
             }
-            if self.kept_beneath != self.beneath().is_some() {
+            if self.kept_beneath != self.beneath() {
                 self.persist(ctx);
             }
             return;
@@ -138,7 +138,7 @@ impl Agent {
 
     fn persist(&mut self, ctx: &mut Ctx) {
         let beneath = self.beneath();
-        self.kept_beneath = beneath.is_some();
+        self.kept_beneath.clone_from(&beneath);
         if let Some(badge) = &self.shown {
             ctx.effects.push(Effect::Persist {
                 agent: self.key.clone(),
@@ -151,8 +151,8 @@ impl Agent {
     }
 
     /// What is kept in the stead of the badge: what a compaction hides and gives back, since a restart in the middle
-    /// of it must not lose that; that a turn's end is still looked for, where it is idle for want of evidence; and of a
-    /// parked session nothing, since its job goes on.
+    /// of it must not lose that; that a turn's end is still looked for, where it is idle for want of evidence; of a
+    /// parked session nothing, since its job goes on; and without a status how far hooks and transcript were taken in.
     fn beneath(&self) -> Option<Persisted> {
         let unknown = |since| Persisted {
             badge: Badge::Unknown,
@@ -169,6 +169,9 @@ impl Agent {
             && self.shown == Some(Badge::Idle)
         {
             return Some(unknown(late.start));
+        }
+        if let (Phase::Unreported, Some(told)) = (&self.phase, &self.base_told) {
+            return self.told_beneath(told);
         }
         let Some(Badge::Busy(_)) = &self.shown else {
             return None;
@@ -200,6 +203,33 @@ impl Agent {
             badge,
             since: rest.since,
             episode: rest.episode.map(|episode| episode.id),
+            tab: None,
+        })
+    }
+
+    /// What is kept of a verdict that is newer than the badge that is shown, or the same badge from another moment.
+    fn told_beneath(&self, told: &base::Verdict) -> Option<Persisted> {
+        let badge = match &told.base {
+            Base::Nothing => return None,
+            Base::Unknown => Badge::Unknown,
+            Base::Idle { .. } => Badge::Idle,
+            Base::Busy => Badge::Busy(Doing::default()),
+            Base::Needs => Badge::NeedsInput(match (&self.base_dialog, told.asks.iter().next()) {
+                (Some(dialog), _) => dialog.ask.clone(),
+                (None, Some(ask)) => ask.words().into_ask(0),
+                (None, None) => bare_words(&WaitingFor::Permission).into_ask(0),
+            }),
+            Base::Ended(stop) => Badge::Review(self.outcome(stop)),
+        };
+        let same = self
+            .shown
+            .as_ref()
+            .is_some_and(|shown| word(shown) == word(&badge));
+        let newer = !same || told.since.boot > self.shown_since.boot;
+        newer.then(|| Persisted {
+            badge,
+            since: told.since,
+            episode: self.episode.map(|e| e.id).filter(|_| same),
             tab: None,
         })
     }

@@ -156,15 +156,16 @@ impl World {
         for effect in effects {
             match effect {
                 Effect::ReadTranscript { agent, request } => {
-                    let (facts, others) = std::mem::take(&mut self.unseen)
-                        .into_iter()
-                        .partition(|(of, _)| *of == agent);
-                    self.unseen = others;
-                    let facts: Vec<(AgentKey, TranscriptFact)> = facts;
-                    answers.push(Event::TranscriptGrew {
-                        agent: agent.clone(),
-                        facts: facts.into_iter().map(|(_, fact)| fact).collect(),
-                    });
+                    if self.readable {
+                        let (facts, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.unseen)
+                            .into_iter()
+                            .partition(|(of, _)| *of == agent);
+                        self.unseen = others;
+                        answers.push(Event::TranscriptGrew {
+                            agent: agent.clone(),
+                            facts: facts.into_iter().map(|(_, fact)| fact).collect(),
+                        });
+                    }
                     answers.push(Event::TranscriptRead {
                         agent,
                         request,
@@ -217,8 +218,10 @@ impl World {
                 Effect::WatchTranscript { .. }
                 | Effect::UseTranscript { .. }
                 | Effect::WatchCpu { .. }
-                | Effect::Forget { .. }
                 | Effect::Record { .. } => {}
+                Effect::Forget { agent } => {
+                    self.kept.remove(&letter_of(&agent));
+                }
             }
         }
         self.look();
@@ -371,9 +374,31 @@ impl World {
             }
             "recovered" => Event::RecoveryEnded,
             "recovering" => return,
+            "restart" => {
+                self.restart();
+                return;
+            }
+            "readable-transcript" => {
+                self.readable = true;
+                return;
+            }
             other => panic!("no such thing as {other} in {line}"),
         };
         self.step(event);
+    }
+
+    /// The server ends, and starts with what it kept.
+    fn restart(&mut self) {
+        self.fleet = Fleet::new(host());
+        self.restored = true;
+        let kept = self.kept.clone();
+        let episodes: Vec<EpisodeId> = kept.values().filter_map(|k| k.episode).collect();
+        self.told.retain(|episode| episodes.contains(episode));
+        self.taken_back.clear();
+        for (letter, persisted) in kept {
+            let agent = key(letter);
+            self.step(Event::Restored { agent, persisted });
+        }
     }
 
     fn episode(&self, letter: char, args: Args<'_>) -> EpisodeId {

@@ -884,3 +884,176 @@ fn h07_a_stop_long_after_a_spell_is_not_that_spell_s() {
         ",
     );
 }
+
+/// A turn whose end nobody told and no transcript could tell: idle for want of evidence at 3500.
+const WANTING: &str = "
+        0    found pane=1
+        500  file idle
+        900  unreadable-transcript
+        1000 hook prompt
+        1050 file busy
+        3000 file idle
+";
+
+#[test]
+fn h02_h07_the_end_of_a_turn_is_looked_for_over_a_restart() {
+    // Its Stop lay in the spool.
+    check(
+        &format!(
+            "{WANTING}
+        8000  restart
+        8010  found pane=1
+        8020  file idle
+        8030  hook@2950 stop
+        8200  recovered
+        60000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        3500 idle
+        8000 none
+        8010 unknown
+        8200 review finished
+        ",
+    );
+    // Nothing more is ever heard of it.
+    let world = check(
+        &format!(
+            "{WANTING}
+        8000  restart
+        8010  found pane=1
+        8020  file idle
+        8200  recovered
+        60000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        3500 idle
+        8000 none
+        8010 unknown
+        8200 idle
+        ",
+    );
+    // Then it is over: a later restart finds it idle.
+    assert_eq!(world.kept[&'A'].badge, Badge::Idle);
+}
+
+#[test]
+fn h02_h07_what_ended_a_turn_before_it_was_met_comes_late() {
+    let met = "
+        9000  recovering
+        9000  unreadable-transcript
+        9010  found pane=1
+        9020  file idle since=5000
+        9200  recovered
+    ";
+    let met_and_idle = "
+        9020  unknown
+        9200  idle
+    ";
+    // The spool was slow.
+    check(
+        &format!(
+            "{met}
+        12000 hook@4950 stop
+        60000 end
+        "
+        ),
+        &format!("{met_and_idle} 12000 review finished"),
+    );
+    // The transcript could not be read at first.
+    check(
+        &format!(
+            "{met}
+        9300  tx@4000 prompt unseen
+        9300  tx@4990 end unseen
+        9500  readable-transcript
+        60000 end
+        "
+        ),
+        &format!("{met_and_idle} 10200 review finished"),
+    );
+    // Something newer has begun.
+    check(
+        &format!(
+            "{met}
+        11000 hook prompt
+        11050 file busy
+        12000 hook@4950 stop
+        13000 file idle
+        13000 tx interrupt
+        60000 end
+        "
+        ),
+        &format!(
+            "{met_and_idle}
+        11000 busy
+        13500 idle (interrupted)
+        "
+        ),
+    );
+}
+
+#[test]
+fn h05_h09_what_was_heard_before_a_second_restart_is_not_lost() {
+    // A version without a status: once taken in, its hooks never come again. Killed before the recovery was over.
+    check(
+        "
+        0     found pane=1
+        100   file none
+        1000  hook start startup pane=1
+        4000  hook prompt pane=1
+        4100  hook pre Bash id=1 ls
+        20000 restart
+        20010 found pane=1
+        20020 file none
+        20030 hook@15000 pr Bash ls
+        20100 restart
+        20110 found pane=1
+        20120 file none
+        20300 recovered
+        40000 end
+        ",
+        "
+        3500  idle
+        4000  busy
+        20000 none
+        20010 unknown
+        20100 none
+        20110 needs-input permission \"ls\"
+        ",
+    );
+    // The same badge, but from a later moment: what was before it says nothing any more.
+    check(
+        "
+        0     found pane=1
+        100   file none
+        1000  hook start startup pane=1
+        20000 restart
+        20010 found pane=1
+        20020 file none
+        20030 hook@15000 prompt
+        20040 hook@16000 stop
+        20050 hook@17000 start clear conv=c2
+        20200 recovered
+        40000 restart
+        40010 found pane=1
+        40020 file none
+        40030 tx@15000 prompt
+        40040 tx@16000 end
+        40200 recovered
+        50000 end
+        ",
+        "
+        3500  idle
+        20000 none
+        20010 idle
+        40000 none
+        40010 idle
+        ",
+    );
+}

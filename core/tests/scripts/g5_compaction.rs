@@ -253,3 +253,45 @@ fn c06_compaction_behind_an_idle_file() {
         REVIEW_SEEN,
     );
 }
+
+#[test]
+fn c01_h04_what_a_compaction_hid_comes_back_with_an_episode_or_not_at_all() {
+    // A dialog that was open when the server ended is not open under a compaction, and nobody keeps it as if it were.
+    let world = check(
+        &format!(
+            "{IDLE}
+        1000  hook prompt
+        1050  file busy
+        2000  hook pr Bash ls
+        2030  file permission
+        9000  restart
+        9010  found pane=1
+        9020  file@8000 busy
+        9030  hook@7950 compact
+        9200  recovered
+        9300  restart
+        9310  found pane=1
+        9320  file@8000 busy
+        9500  recovered
+        12000 file idle
+        20000 end
+        "
+        ),
+        "
+        500   idle
+        1000  busy
+        2030  needs-input permission \"ls\"
+        3230  notify
+        9000  none
+        9010  needs-input permission \"ls\"
+        9020  busy
+        9020  withdraw
+        9030  busy compacting
+        9300  none
+        9310  unknown
+        9320  busy
+        12500 idle
+        ",
+    );
+    assert!(world.kept[&'A'].episode.is_none());
+}
