@@ -29,12 +29,20 @@ use crate::{push, task, tmux};
 pub struct Snapshot {
     /// Counts up by one with every change; starts at 1 with each start of the server.
     pub rev: u64,
-    /// All rows.
-    pub items: Vec<Item>,
+    /// All rows; one that has not changed is the very one of the level before.
+    pub items: Vec<Arc<Item>>,
     /// All workspaces in order.
     pub workspaces: Vec<Workspace>,
     /// Plain sentences about what is degraded; empty when healthy.
     pub notices: Vec<String>,
+}
+
+impl Snapshot {
+    /// All rows, to be sent.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Item> {
+        self.items.iter().map(|item| Item::clone(item)).collect()
+    }
 }
 
 /// What is shown beside a badge and never decides one: found by the safety net, a level as well.
@@ -277,6 +285,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         transcripts: Transcripts::new(handle.clone(), processes.claude_dirs()),
         processes,
         publish,
+        rows: Rows::default(),
         degraded: BTreeMap::new(),
         beside: Beside::default(),
         asked: BTreeMap::new(),
@@ -317,6 +326,22 @@ fn restore(rows: &[(String, String)]) -> Vec<(AgentKey, Persisted)> {
         .collect()
 }
 
+/// Rows as they were last published, each beside what it was made from. Most events change one of them.
+#[derive(Default)]
+struct Rows {
+    made: Vec<(view::Item, Arc<Item>)>,
+    /// The panes they were made with.
+    listing: Arc<tmux::Listing>,
+}
+
+impl Rows {
+    /// The row that was made from this very one.
+    fn made_from(&self, place: usize, row: &view::Item) -> Option<Arc<Item>> {
+        let (from, made) = self.made.get(place)?;
+        (from == row).then(|| Arc::clone(made))
+    }
+}
+
 struct Hub {
     fleet: Fleet,
     badges: Badges,
@@ -324,6 +349,7 @@ struct Hub {
     processes: Processes,
     transcripts: Transcripts,
     publish: watch::Sender<Arc<Snapshot>>,
+    rows: Rows,
     degraded: BTreeMap<Degraded, String>,
     beside: Beside,
     /// Words of asks that have none of their own; as many as such asks are shown.
@@ -348,7 +374,7 @@ impl Hub {
         loop {
             let timer = self.timer();
             tokio::select! {
-                message = messages.recv() => match message {
+                message = messages.recv() => match self.received(message) {
                     Some(Message::Event(event)) => self.step(event).await,
                     Some(Message::Degraded(what, Some(sentence))) => {
                         // A source says so again as long as it is so.
@@ -390,6 +416,14 @@ impl Hub {
         // Nobody who still wants to tell us something is to wait for us while we wait for the journal.
         drop(messages);
         self.journal.close().await;
+    }
+
+    /// What is shown beside badges comes in messages of its own, and may be in every row.
+    fn received(&mut self, message: Option<Message>) -> Option<Message> {
+        if !matches!(message, Some(Message::Event(_))) {
+            self.rows = Rows::default();
+        }
+        message
     }
 
     fn explain(&self, id: &str) -> Option<Explained> {
@@ -594,7 +628,22 @@ impl Hub {
 
     fn publish(&mut self) {
         let rows = self.fleet.items();
-        let items: Vec<Item> = rows.iter().map(|i| self.dressed(i)).collect();
+        let listing = Arc::clone(&self.tmux.listing().borrow());
+        if !Arc::ptr_eq(&listing, &self.rows.listing) {
+            self.rows = Rows {
+                made: Vec::new(),
+                listing,
+            };
+        }
+        let items: Vec<Arc<Item>> = rows
+            .iter()
+            .enumerate()
+            .map(|(place, row)| {
+                self.rows
+                    .made_from(place, row)
+                    .unwrap_or_else(|| Arc::new(self.dressed(row)))
+            })
+            .collect();
         let asks = |id: u64| {
             let mut asks = items.iter().filter_map(|item| item.detail.ask.as_ref());
             asks.any(|ask| ask.id == id)
@@ -606,6 +655,7 @@ impl Hub {
             .iter()
             .map(Workspace::from)
             .collect();
+        self.rows.made = rows.into_iter().zip(items.iter().cloned()).collect();
         let mut notices: Vec<String> = self.degraded.values().cloned().collect();
         // Badges and journal lie on the same disk and say the same.
         notices.dedup();

@@ -5,6 +5,7 @@
 //! items is no part of the message: tabs are ordered by their workspace.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use purplemux_core::view;
 use serde::{Deserialize, Serialize};
@@ -27,7 +28,7 @@ pub enum State {
 }
 
 /// One row: a tab, or an agent without one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Item {
     /// The tab's id, or `host:pid:start`.
     pub id: String,
@@ -87,7 +88,7 @@ pub struct Item {
 }
 
 /// Details inside a state; each absent when empty.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct Detail {
     /// `thinking`, `tool`, `compacting`, `retrying`, `subagents`.
@@ -133,7 +134,7 @@ pub struct Detail {
 }
 
 /// What needs-input waits for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 pub struct Ask {
     /// Names this ask; an answer must carry it.
     #[ts(type = "number")]
@@ -294,7 +295,7 @@ pub enum Shell {
 }
 
 /// Token counts, absent when unknown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, TS)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(default)]
 pub struct Tokens {
     /// In the context now.
@@ -488,8 +489,8 @@ pub enum ClientMsg {
 /// What a viewer has, or should have, by reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Level<'a> {
-    /// All rows.
-    pub items: &'a [Item],
+    /// All rows. Those that stand for both levels are not compared.
+    pub items: &'a [Arc<Item>],
     /// All workspaces in order.
     pub workspaces: &'a [Workspace],
     /// All notices.
@@ -512,11 +513,11 @@ pub struct Changes {
 /// What must be sent to a viewer that was last sent `sent`, so that it has `now`; `None`: nothing.
 #[must_use]
 pub fn diff(sent: Level<'_>, now: Level<'_>) -> Option<Changes> {
-    let mut before: HashMap<&str, &Item> = by_id(sent.items);
+    let mut before: HashMap<&str, &Arc<Item>> = by_id(sent.items);
     let mut set = Vec::new();
     for item in now.items {
         if before.remove(item.id.as_str()) != Some(item) {
-            set.push(item.clone());
+            set.push(Item::clone(item));
         }
     }
     let mut gone: Vec<String> = before.into_keys().map(str::to_owned).collect();
@@ -530,7 +531,7 @@ pub fn diff(sent: Level<'_>, now: Level<'_>) -> Option<Changes> {
     (changes != Changes::default()).then_some(changes)
 }
 
-fn by_id(items: &[Item]) -> HashMap<&str, &Item> {
+fn by_id(items: &[Arc<Item>]) -> HashMap<&str, &Arc<Item>> {
     items.iter().map(|item| (item.id.as_str(), item)).collect()
 }
 
@@ -942,11 +943,18 @@ mod tests {
         fn apply_of_diff_is_now(
             a in (items(), workspaces(), prop::collection::vec("[xy]", 0..2)),
             b in (items(), workspaces(), prop::collection::vec("[xy]", 0..2)),
+            shares in any::<bool>(),
         ) {
-            let level = |of: &(Vec<Item>, Vec<Workspace>, Vec<String>)| of.clone();
-            let (mut had, mut had_workspaces, mut had_notices) = level(&a);
-            let from = Level { items: &a.0, workspaces: &a.1, notices: &a.2 };
-            let to = Level { items: &b.0, workspaces: &b.1, notices: &b.2 };
+            let (mut had, mut had_workspaces, mut had_notices) = a.clone();
+            // A row that has not changed is the same one, as a server keeps it, or one of its own that is equal.
+            let before: Vec<Arc<Item>> = a.0.iter().cloned().map(Arc::new).collect();
+            let kept = |item: &Item| before.iter().find(|had| ***had == *item).filter(|_| shares);
+            let now: Vec<Arc<Item>> = b.0
+                .iter()
+                .map(|item| kept(item).map_or_else(|| Arc::new(item.clone()), Arc::clone))
+                .collect();
+            let from = Level { items: &before, workspaces: &a.1, notices: &a.2 };
+            let to = Level { items: &now, workspaces: &b.1, notices: &b.2 };
             let changes = diff(from, to);
             prop_assert_eq!(changes.is_none(), a == b);
             if let Some(changes) = changes {

@@ -33,7 +33,7 @@ async fn follow(hub: hub::Handle) -> Result<(), Stopped> {
             .borrow_and_update()
             .items
             .iter()
-            .filter_map(asks_before_its_start)
+            .filter_map(|item| asks_before_its_start(item))
             .collect();
         asks.retain(|id, _| wordless.iter().any(|(asked, _)| asked == id));
         let now = clock::boot();

@@ -178,7 +178,7 @@ impl Office {
     /// How many need the person now, without a stay that is over but may still be on show.
     fn count(&self, over: Option<(&str, u64)>) -> usize {
         let snapshot = self.snapshots.borrow();
-        let needs = |item: &&Item| {
+        let needs = |item: &&Arc<Item>| {
             item.attention
                 && over.is_none_or(|(row, stay)| item.id != row || item.episode != Some(stay))
         };

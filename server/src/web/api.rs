@@ -151,7 +151,7 @@ pub async fn items(State(app): Shared) -> Json<Items> {
         epoch: app.epoch.clone(),
         rev: snapshot.rev,
         now_ms: clock::wall_ms(),
-        items: snapshot.items.clone(),
+        items: snapshot.rows(),
         workspaces: snapshot.workspaces.clone(),
         notices: app.notices(&snapshot),
     })
@@ -185,7 +185,7 @@ pub async fn tabs(State(app): Shared) -> Json<Vec<Item>> {
             .items
             .iter()
             .filter(|item| item.tab.is_some())
-            .cloned()
+            .map(|item| Item::clone(item))
             .collect(),
     )
 }

@@ -254,7 +254,7 @@ impl Viewer {
             epoch: app.epoch.clone(),
             rev: self.rev,
             now_ms: clock::wall_ms(),
-            items: self.sent.items.clone(),
+            items: self.sent.rows(),
             workspaces: self.sent.workspaces.clone(),
             notices: app.notices(&self.sent),
         }
