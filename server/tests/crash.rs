@@ -263,9 +263,17 @@ fn h09_whatever_is_damaged_it_starts_with_its_layout_and_says_so() {
         fs::write(path, &bytes[..bytes.len() / 3]).unwrap();
     };
     let empty = |path: &Path| fs::write(path, "").unwrap();
+    let without_log = |path: &Path| {
+        rubbish(path);
+        let log = path.with_extension("db-wal");
+        if log.exists() {
+            fs::remove_file(log).unwrap();
+        }
+    };
     // Where the log beside it holds what the file lacks, nothing is lost and nothing set aside.
-    let hurts: [(&str, Hurt<'_>, Option<bool>); 6] = [
-        ("purplemux.db", &rubbish, Some(true)),
+    let hurts: [(&str, Hurt<'_>, Option<bool>); 7] = [
+        ("purplemux.db", &without_log, Some(true)),
+        ("purplemux.db", &rubbish, None),
         ("purplemux.db", &short, None),
         ("purplemux.db", &empty, Some(true)),
         ("purplemux.db-wal", &rubbish, Some(false)),
