@@ -4,12 +4,13 @@
 
 import * as api from "./api.ts";
 import { after, everyWhileSeen, now, type Stop } from "./clock.ts";
+import { answerWords, cardOf, cut, heard, pressable, pressed, standing, type Tries, tryOf } from "./core/answer.ts";
 import { apply, type Fleet, groups, parted } from "./core/fleet.ts";
 import { deviceName } from "./core/device.ts";
 import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
 import { Link, type Phase } from "./link.ts";
 import { settings } from "./settings.svelte.ts";
-import type { ClientMsg, Item, ServerMsg } from "./wire/protocol.ts";
+import type { Answer, ClientMsg, Item, ServerMsg } from "./wire/protocol.ts";
 
 export type Gate =
   | { at: "signing-in" }
@@ -53,6 +54,14 @@ class Page {
   onScreen = $state<string | null>(null);
   /** Counts the times that the person opened a row: each time its terminal takes the focus. */
   focusAsked = $state(0);
+  /** The list of what needs the person is open. */
+  bellOpen = $state(false);
+  /** The latest answer to each row's dialog, from here or elsewhere. */
+  tries = $state.raw<Tries>(new Map());
+  /** Rows that were asked to stop and have not yet. */
+  stopping = $state.raw<ReadonlyMap<string, number>>(new Map());
+  /** The row whose card takes the focus: "Next" led to it. */
+  cardAsked = $state<string | null>(null);
   /** The last row looked at that the server took away: its terminal ended. */
   ended = $state.raw<Item | null>(null);
 
@@ -98,6 +107,8 @@ class Page {
 
   #status: Link | null = null;
   #request = 0;
+  /** Those of our requests that answer a dialog: what is said of them is said on its card. */
+  #answers = new Set<number>();
   /** Tab that we made and that the fleet does not name yet. */
   #made: string | null = null;
   /** Tab that we closed: its going is no news. */
@@ -127,10 +138,12 @@ class Page {
     this.#enter();
   }
 
-  open(id: string, how: "push" | "replace" = this.narrow ? "push" : "replace"): void {
+  /** `to`: what takes the focus there. */
+  open(id: string, how: "push" | "replace" = this.narrow ? "push" : "replace", to: "terminal" | "card" = "terminal"): void {
     this.ended = null;
     const hash = `#/t/${encodeURIComponent(id)}`;
-    this.focusAsked += 1;
+    if (to === "card") this.cardAsked = id;
+    else this.refocus();
     if (how === "push") history.pushState({ opened: true }, "", hash);
     else history.replaceState(history.state, "", hash);
     this.#route();
@@ -154,6 +167,12 @@ class Page {
     return first;
   }
 
+  /** Gives the keys to the terminal on screen. */
+  refocus(): void {
+    this.cardAsked = null;
+    this.focusAsked += 1;
+  }
+
   /** From a notification: the row may have gone since. */
   openTold(id: string): void {
     if (this.fleet !== null && !this.fleet.items.has(id)) this.complaint = settings.say("said.rowGone");
@@ -161,7 +180,7 @@ class Page {
   }
 
   openNext(): void {
-    if (this.next !== null) this.open(this.next.id);
+    if (this.next !== null) this.open(this.next.id, undefined, cardOf(this.next) === null ? "terminal" : "card");
   }
 
   /** The tab after (1) or before (-1) the one on screen, in its workspace, around the end. */
@@ -237,6 +256,28 @@ class Page {
     this.#send({ type: "dismiss", request: (this.#request += 1), item: item.id, episode: item.episode });
   }
 
+  /** Answers the dialog that the row's card shows, unless it is being answered. */
+  answer(item: Item, answer: Answer): void {
+    const found = cardOf(item);
+    if (found === null) return;
+    const { ask, card } = found;
+    if (!pressable(standing(ask.id, card.reading, this.tries.get(item.id), this.live))) return;
+    const request = (this.#request += 1);
+    const what = answerWords(card, answer, settings.say);
+    this.#answers.add(request);
+    this.tries = pressed(this.tries, item.id, { ask: ask.id, reading: card.reading, request, what, atMs: this.serverMs, answer });
+    const sent = this.#send({ type: "answer", request, item: item.id, ask: ask.id, reading: card.reading, answer });
+    if (!sent) this.#tell({ type: "refused", request, why: settings.say("card.offline") });
+  }
+
+  /** Asks the server to interrupt what Claude does, once until it has said what came of it. */
+  stop(item: Item): void {
+    if (this.stopping.has(item.id)) return;
+    const request = (this.#request += 1);
+    if (this.#send({ type: "stop", request, item: item.id })) this.stopping = new Map([...this.stopping, [item.id, request]]);
+    else this.complaint = settings.say("card.offline");
+  }
+
   leaveEnded(): void {
     this.ended = null;
     if (this.narrow) this.home();
@@ -300,14 +341,17 @@ class Page {
 
   #onPhase(phase: Phase): void {
     this.link = phase;
-    if (phase.kind !== "live" && this.fleet !== null) this.fleet = parted(this.fleet);
+    if (phase.kind === "live") return;
+    if (this.fleet !== null) this.fleet = parted(this.fleet);
+    this.tries = cut(this.tries);
+    this.stopping = new Map();
   }
 
   #heard(data: string | ArrayBuffer): void {
     if (typeof data !== "string") return;
     this.heardMs = now();
     const msg = JSON.parse(data) as ServerMsg;
-    if (msg.type === "refused") this.complaint = msg.why;
+    this.#tell(msg);
     const before = this.fleet;
     const { fleet, resync } = apply(before, msg, now());
     if (resync) this.#send({ type: "resync" });
@@ -322,8 +366,29 @@ class Page {
     if (before !== null) this.#announceNew(before, fleet);
   }
 
-  #send(msg: ClientMsg): void {
-    this.#status?.send(JSON.stringify(msg));
+  #send(msg: ClientMsg): boolean {
+    return this.#status?.send(JSON.stringify(msg)) ?? false;
+  }
+
+  /** What came of something that was asked for. */
+  #tell(msg: ServerMsg): void {
+    if (msg.type === "stopped") {
+      if (msg.outcome !== "sending") this.#noLongerStopping(msg.request);
+      if (msg.why !== null) this.complaint = msg.why;
+      return;
+    }
+    if (msg.type === "refused") {
+      this.#noLongerStopping(msg.request);
+      if (!this.#answers.delete(msg.request)) this.complaint = msg.why;
+    }
+    const before = this.tries;
+    this.tries = heard(before, msg, this.serverMs);
+    if (this.tries !== before) this.#announceAnswer(msg, before);
+  }
+
+  #noLongerStopping(request: number): void {
+    const left = [...this.stopping].filter(([, asked]) => asked !== request);
+    if (left.length < this.stopping.size) this.stopping = new Map(left);
   }
 
   // --- which row is looked at ----------------------------------------------------------------------------------
@@ -376,8 +441,18 @@ class Page {
     if (this.#pending.size > 0 && this.#announce === null) this.#sayPending();
   }
 
+  #announceAnswer(msg: ServerMsg, before: Tries): void {
+    const id = msg.type === "answered" ? msg.item : msg.type === "refused" ? tryOf(before, msg.request)?.item : undefined;
+    const tried = id === undefined ? undefined : this.tries.get(id);
+    if (id === undefined || tried === undefined || tried.outcome === "sending") return;
+    const title = this.fleet?.items.get(id)?.title ?? "";
+    const failed = tried.why ?? settings.say("card.lost");
+    this.#pending.set(`${id} answer`, tried.outcome === "sent" ? settings.say("said.answered", { title, x: tried.what }) : settings.say("said.state", { title, state: failed }));
+    if (this.#announce === null) this.#sayPending();
+  }
+
   #sayPending(): void {
-    this.said = [...this.#pending.values()].join(". ");
+    this.said = [...this.#pending.values()].join(settings.say("list.stop"));
     this.#pending.clear();
     this.#announce = after(ANNOUNCE_MS_MIN, () => {
       this.#announce = null;

@@ -1,7 +1,7 @@
 // The keys that are ours everywhere, also inside a terminal: the Alt layer (Linux, Windows), Cmd on macOS, and F6. All
 // other keys belong to the terminal. Owns which key means what; must never claim a key of an input method's.
 
-export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab" | "close-tab" | "previous-tab" | "next-tab" | "why";
+export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab" | "close-tab" | "previous-tab" | "next-tab" | "why" | "attention";
 
 const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
 
@@ -13,13 +13,15 @@ export function layerKey(event: KeyboardEvent): LayerAction | null {
   if (event.shiftKey) return null;
   if (MAC) {
     if (!event.metaKey || event.altKey) return null;
-    if (!event.ctrlKey) return event.code === "KeyJ" ? "next" : null;
+    if (!event.ctrlKey) return event.code === "KeyJ" ? "next" : event.code === "KeyI" ? "attention" : null;
   } else if (!event.altKey || event.ctrlKey || event.metaKey) {
     return null;
   }
   switch (event.code) {
     case "KeyJ":
       return MAC ? null : "next";
+    case "KeyI":
+      return MAC ? null : "attention";
     case "KeyN":
       return "new-tab";
     case "KeyW":

@@ -1,0 +1,179 @@
+// What may be pressed on the card of a dialog, and what became of what was pressed. Owns which words of the server
+// belong to which card; must never conclude that a dialog was answered (the server sees it close), and must never
+// carry an answer over to another dialog than the one that the person saw.
+
+import type { Answer, Ask, Card, CardOption, Item, Sending, ServerMsg } from "../wire/protocol.ts";
+import type { Say } from "./words.ts";
+
+/** A card can't be pressed this long after it was drawn: the press was meant for what was there before. */
+export const ARM_MS = 400;
+/** How long it is said of a dialog that is gone how it was answered. */
+export const LINGER_MS = 6000;
+
+/** The latest answer to an item's dialog, ours or another device's. */
+export type Try = {
+  readonly ask: number;
+  readonly reading: string;
+  /** Ours; null: another device's. */
+  readonly request: number | null;
+  readonly outcome: Sending | "refused" | "lost";
+  /** What was answered, in Claude's or the person's own words. */
+  readonly what: string;
+  /** The other device's name. */
+  readonly by: string;
+  /** Server's clock, unix ms. */
+  readonly atMs: number;
+  /** The server's sentence about what to do. */
+  readonly why: string | null;
+  /** For a second try; null: another device's. */
+  readonly answer: Answer | null;
+};
+
+/** By item. */
+export type Tries = ReadonlyMap<string, Try>;
+
+/** The dialog of a row that can be shown: it asks, and its screen was read. */
+export function cardOf(item: Item): { ask: Ask; card: Card } | null {
+  const { ask } = item.detail;
+  return item.state === "needs-input" && item.presence !== "suspended" && ask?.card !== undefined ? { ask, card: ask.card } : null;
+}
+
+/** One dialog, and nothing else that comes in its place. */
+export const dialogOf = (ask: number, reading: string) => `${ask} ${reading}`;
+
+export function pressed(tries: Tries, item: string, tried: Omit<Try, "outcome" | "by" | "why">): Tries {
+  return new Map(tries).set(item, { ...tried, outcome: "sending", by: "", why: null });
+}
+
+/** What the server says about answers; the same map where it says nothing of any. */
+export function heard(tries: Tries, msg: ServerMsg, nowMs: number): Tries {
+  if (msg.type === "answered") {
+    const had = tries.get(msg.item);
+    const ours = msg.request !== null;
+    // Of two answers to one dialog the one that is typed counts; ours, refused, has said so itself.
+    const answer = ours && had?.request === msg.request ? had.answer : null;
+    const { ask, reading, request, outcome, what, by, why } = msg;
+    return new Map(tries).set(msg.item, { ask, reading, request, outcome, what: what === "" && had?.request === request ? had.what : what, by, atMs: msg.at_ms, why, answer });
+  }
+  if (msg.type !== "refused") return tries;
+  const found = tryOf(tries, msg.request);
+  if (found === null) return tries;
+  return new Map(tries).set(found.item, { ...found.tried, outcome: "refused", why: msg.why, atMs: nowMs });
+}
+
+/** Ours, by its request. */
+export function tryOf(tries: Tries, request: number): { item: string; tried: Try } | null {
+  for (const [item, tried] of tries) if (tried.request === request) return { item, tried };
+  return null;
+}
+
+/** The link is gone: nobody will say what became of what was on the way. */
+export function cut(tries: Tries): Tries {
+  const lost = [...tries].filter(([, tried]) => tried.outcome === "sending" && tried.request !== null);
+  if (lost.length === 0) return tries;
+  const next = new Map(tries);
+  for (const [item, tried] of lost) next.set(item, { ...tried, outcome: "lost" });
+  return next;
+}
+
+/** What a card says and whether it can be pressed. */
+export type Standing =
+  | { at: "open" }
+  /** Nothing that is pressed is sent. */
+  | { at: "offline" }
+  | { at: "sending"; what: string }
+  | { at: "sent"; what: string }
+  /** Another device answers or has answered. */
+  | { at: "elsewhere"; what: string; by: string; atMs: number }
+  /** Nothing was typed, it says why, and it may be tried again. */
+  | { at: "refused"; why: string; again: Answer }
+  /** Something was typed, or nobody knows: only the terminal shows how it stands. */
+  | { at: "failed"; why: string | null };
+
+export function standing(ask: number, reading: string, tried: Try | undefined, live: boolean): Standing {
+  if (!live) return { at: "offline" };
+  if (tried === undefined || tried.ask !== ask || tried.reading !== reading) return { at: "open" };
+  const { outcome, what, by, atMs, why, answer, request } = tried;
+  switch (outcome) {
+    case "sending":
+    case "sent":
+      return request === null ? { at: "elsewhere", what, by, atMs } : { at: outcome, what };
+    case "refused":
+      return answer === null ? { at: "open" } : { at: "refused", why: why ?? "", again: answer };
+    case "failed":
+    case "lost":
+      return { at: "failed", why };
+  }
+}
+
+/** Whether options can be pressed. What was refused typed nothing, so they all can. */
+export const pressable = (standing: Standing) => standing.at === "open" || standing.at === "refused";
+
+/** What is still to be said of an answer whose dialog is no longer there. */
+export type Aftermath =
+  | { at: "sent"; what: string }
+  | { at: "elsewhere"; what: string; by: string; atMs: number }
+  /** Came too late, or for another dialog. */
+  | { at: "nothing-sent"; why: string };
+
+/** `shown`: the dialog that stands there now, as `dialogOf`; null: none. */
+export function aftermath(tried: Try | undefined, shown: string | null, nowMs: number): Aftermath | null {
+  if (tried === undefined || nowMs - tried.atMs > LINGER_MS || shown === dialogOf(tried.ask, tried.reading)) return null;
+  const { outcome, what, by, atMs, why, request } = tried;
+  switch (outcome) {
+    case "refused":
+      return { at: "nothing-sent", why: why ?? "" };
+    case "sending":
+    case "sent":
+      // With another dialog there already, what was answered to the one before is no news to whoever did it.
+      if (request === null) return { at: "elsewhere", what, by, atMs };
+      return shown === null ? { at: "sent", what } : null;
+    case "failed":
+    case "lost":
+      return null;
+  }
+}
+
+// --- what is on a card ------------------------------------------------------------------------------------------
+
+/** Several may be checked before going on. */
+export const isMulti = (card: Card) => card.options.some((option) => option.checked !== null);
+
+/** The option that a digit key means; null: none. */
+export function byDigit(card: Card, key: string): number | null {
+  if (!/^[1-9]$/.test(key)) return null;
+  const at = card.options.findIndex((option) => option.number === Number(key));
+  return at === -1 ? null : at;
+}
+
+/** Answers for more than this once: never made easier to press than the others. */
+const LASTING = /don.?t ask again|\balways\b|\ball edits\b|\bauto\b|\bbypass|\bthis session\b|\bskip\b/i;
+
+/** Claude's own choice may be tinted, unless it answers for later as well. */
+export const isTinted = (option: CardOption) => option.marked && !LASTING.test(option.label);
+
+/** An option of Claude's that is a place to type: pressing it goes to the card's own field. */
+const TYPES = /^type (?:something|your answer)/i;
+export const isField = (card: Card, option: CardOption) => card.words && option.checked === null && TYPES.test(option.label);
+
+/** A drawn line of a change: added, removed, or neither. */
+export function changeOf(line: string): "add" | "del" | null {
+  const sign = /^\s*\d+ ?\s*([+-])(?:\s|\S|$)/.exec(line)?.[1];
+  return sign === "+" ? "add" : sign === "-" ? "del" : null;
+}
+
+/** What one answer is called on the way. */
+export function answerWords(card: Card, answer: Answer, say: Say): string {
+  switch (answer.do) {
+    case "choose":
+      return card.options[answer.option]?.label ?? "";
+    case "check":
+      return answer.options.map((at) => card.options[at]?.label ?? "").join(say("list.comma")) || say("card.none");
+    case "reject":
+      return say("card.reject");
+    case "words":
+      return answer.text;
+    case "submit":
+      return say("card.submit");
+  }
+}
