@@ -180,6 +180,7 @@ class Page {
   }
 
   openNext(): void {
+    this.bellOpen = false;
     if (this.next !== null) this.open(this.next.id, undefined, cardOf(this.next) === null ? "terminal" : "card");
   }
 

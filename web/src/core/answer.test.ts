@@ -119,7 +119,7 @@ describe("card", () => {
     expect(cardOf(asking)).toEqual({ ask, card });
     expect(cardOf({ ...asking, state: "busy" })).toBeNull();
     expect(cardOf({ ...asking, presence: "suspended" })).toBeNull();
-    const { card: _, ...unread } = ask;
+    const unread: Ask = { id: 7, kind: "permission", text: "touch a.txt", options: [] };
     expect(cardOf(item({ id: "a", state: "needs-input", detail: { ask: unread } }))).toBeNull();
   });
 
