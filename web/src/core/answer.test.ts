@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Ask, Card, CardOption, ServerMsg } from "../wire/protocol.ts";
-import { aftermath, answerWords, byDigit, cardOf, changeOf, cut, dialogOf, heard, isField, isMulti, isTinted, pressable, pressed, standing, type Tries, tryOf } from "./answer.ts";
+import { aftermath, answerWords, byDigit, cardOf, changeOf, cut, dialogOf, goesOn, heard, isField, isMulti, isTinted, pressable, pressed, standing, type Tries, tryOf } from "./answer.ts";
 import { item } from "./sample.ts";
 import { sayer } from "./words.ts";
 
@@ -139,8 +139,10 @@ describe("card", () => {
   test("several may be checked; a place to type is no answer", () => {
     const multi: Card = { ...card, options: [option("Dot", { checked: true }), option("Bar", { checked: false }), option("Type something.", { number: 3 })] };
     expect([isMulti(card), isMulti(multi)]).toEqual([false, true]);
-    expect(multi.options.map((one) => isField(multi, one))).toEqual([false, false, true]);
-    expect(isField({ ...multi, words: false }, option("Type something."))).toBe(false);
+    expect(multi.options.map(isField)).toEqual([false, false, true]);
+    expect(goesOn(multi)).toBeUndefined();
+    expect(goesOn({ ...multi, options: [...multi.options, option("Next"), option("Chat about this", { number: 4 })] })?.label).toBe("Next");
+    expect(goesOn({ ...card, options: [option("No, exit")] })).toBeUndefined();
     expect(answerWords(multi, { do: "check", options: [0, 1] }, say)).toBe("Dot, Bar");
     expect(answerWords(multi, { do: "check", options: [] }, say)).toBe("nothing checked");
     expect(answerWords(card, { do: "choose", option: 2 }, say)).toBe("No");

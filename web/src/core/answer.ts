@@ -152,9 +152,11 @@ const LASTING = /don.?t ask again|\balways\b|\ball edits\b|\bauto\b|\bbypass|\bt
 /** Claude's own choice may be tinted, unless it answers for later as well. */
 export const isTinted = (option: CardOption) => option.marked && !LASTING.test(option.label);
 
-/** An option of Claude's that is a place to type: pressing it goes to the card's own field. */
-const TYPES = /^type (?:something|your answer)/i;
-export const isField = (card: Card, option: CardOption) => card.words && option.checked === null && TYPES.test(option.label);
+/** An option of Claude's that is a place to type: pressing it goes to the card's own field, or to the terminal. */
+export const isField = (option: CardOption) => /^type something/i.test(option.label);
+
+/** Where several may be checked: Claude's own row that goes on with them. */
+export const goesOn = (card: Card) => (isMulti(card) ? card.options.find((option) => option.checked === null && option.number === null) : undefined);
 
 /** A drawn line of a change: added, removed, or neither. */
 export function changeOf(line: string): "add" | "del" | null {
