@@ -110,7 +110,8 @@ mod tests {
         assert!(drawn.len() >= side && drawn.iter().all(|row| row.len() == side));
         for (y, row) in drawn.iter().enumerate() {
             for (x, dark) in row.iter().enumerate() {
-                let inside = (QUIET..side - QUIET).contains(&x) && (QUIET..side - QUIET).contains(&y);
+                let inside =
+                    (QUIET..side - QUIET).contains(&x) && (QUIET..side - QUIET).contains(&y);
                 let wanted = inside && code[(x - QUIET, y - QUIET)] == Color::Dark;
                 assert_eq!(*dark, wanted, "{x} {y}");
             }

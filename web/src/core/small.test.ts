@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { age, exactAge } from "./ages.ts";
 import { waitMs } from "./backoff.ts";
 import { faviconOf, faviconSvg } from "./favicon.ts";
+import { codeIn } from "./login.ts";
 import { withoutPasteEnd } from "./paste.ts";
 import { chooseLanguage, sayer } from "./words.ts";
 
@@ -75,4 +76,9 @@ describe("words", () => {
     expect(chooseLanguage(["zh-CN", "en-GB"])).toBe("en");
     expect(chooseLanguage([])).toBe("en");
   });
+});
+
+test("a pasted sign-in link, or its code alone", () => {
+  for (const pasted of ["https://mux.example.net/#login=0a1b", " http://127.0.0.1:8022/#login=0a1b\n", "#login=0a1b", "0a1b"]) expect(codeIn(pasted), pasted).toBe("0a1b");
+  for (const other of ["", "https://mux.example.net/", "https://mux.example.net/#/t/t-1", "two words"]) expect(codeIn(other), other).toBeNull();
 });
