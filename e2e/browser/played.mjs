@@ -5,7 +5,7 @@
 import { until } from "./lab.mjs";
 
 export class Played {
-  /** Every message of the page, oldest first. */
+  /** Every message of the page, oldest first, with the time (`saidMs`) at which it came. */
   said = [];
   /** Kinds of messages that do not reach the server. */
   held = new Set();
@@ -14,6 +14,8 @@ export class Played {
   /** What becomes of a row on its way. */
   dress = (item) => item;
   #ws = null;
+  #server = null;
+  #late = [];
   #rev = 0;
   #epoch = "";
   #first = null;
@@ -23,10 +25,12 @@ export class Played {
     await page.routeWebSocket(/\/api\/status/, (ws) => {
       const server = ws.connectToServer();
       this.#ws = ws;
+      this.#server = server;
       ws.onMessage((text) => {
         const msg = JSON.parse(text);
-        if (msg.type !== "hello") this.said.push(msg);
-        if (!this.held.has(msg.type)) server.send(text);
+        if (msg.type !== "hello") this.said.push({ ...msg, saidMs: Date.now() });
+        if (this.held.has(msg.type)) this.#late.push(text);
+        else server.send(text);
       });
       server.onMessage((text) => this.#pass(JSON.parse(text)));
     });
@@ -46,6 +50,12 @@ export class Played {
       for (const item of msg.set) this.items.set(item.id, item);
       this.say({ ...msg, rev: (this.#rev += 1), set: msg.set.map(this.dress) });
     } else this.say(msg.type === "heartbeat" ? { ...msg, rev: this.#rev } : msg);
+  }
+
+  /** What was held goes on its way now. */
+  release() {
+    this.held.clear();
+    for (const text of this.#late.splice(0)) this.#server.send(text);
   }
 
   say(msg) {
