@@ -52,8 +52,18 @@ describe("standing", () => {
   });
 
   test("A02 another dialog in its place is open, whatever became of the one before", () => {
-    expect(at(one, "r2")).toEqual({ at: "open" });
+    for (const msg of [answered({ outcome: "sent" }), answered({ outcome: "failed" }), { type: "refused", request: 3, why: "" } as const]) {
+      expect(at(heard(one, msg, 0), "r2")).toEqual({ at: "open" });
+    }
     expect(standing(8, "r1", one.get("a"), true)).toEqual({ at: "open" });
+  });
+
+  test("A10 while words are typed into a dialog, which it draws, nothing of that ask is open", () => {
+    for (const tries of [one, heard(new Map(), answered({ request: null }), 0)]) {
+      expect(pressable(at(tries, "r2"))).toBe(false);
+      expect(aftermath(tries.get("a"), dialogOf(7, "r2"), 1200)).toBeNull();
+    }
+    expect(aftermath(heard(new Map(), answered({ request: null }), 0).get("a"), null, 1200)?.at).toBe("elsewhere");
   });
 
   test("what was refused typed nothing: it says why and may be tried again", () => {

@@ -50,10 +50,10 @@ export function heard(tries: Tries, msg: ServerMsg, nowMs: number): Tries {
   if (msg.type === "answered") {
     const had = tries.get(msg.item);
     const ours = msg.request !== null;
-    // Of two answers to one dialog the one that is typed counts; ours, refused, has said so itself.
-    const answer = ours && had?.request === msg.request ? had.answer : null;
+    const own = ours && had?.request === msg.request ? had : null;
     const { ask, reading, request, outcome, what, by, why } = msg;
-    return new Map(tries).set(msg.item, { ask, reading, request, outcome, what: what === "" && had?.request === request ? had.what : what, by, atMs: msg.at_ms, why, answer });
+    // What was pressed here is called as it was here, in the page's language.
+    return new Map(tries).set(msg.item, { ask, reading, request, outcome, what: own?.what ?? what, by, atMs: msg.at_ms, why, answer: own?.answer ?? null });
   }
   if (msg.type !== "refused") return tries;
   const found = tryOf(tries, msg.request);
@@ -92,7 +92,9 @@ export type Standing =
 
 export function standing(ask: number, reading: string, tried: Try | undefined, live: boolean): Standing {
   if (!live) return { at: "offline" };
-  if (tried === undefined || tried.ask !== ask || tried.reading !== reading) return { at: "open" };
+  if (tried === undefined || tried.ask !== ask) return { at: "open" };
+  // While words are typed into a dialog it is drawn otherwise with every letter: of one ask nothing is open meanwhile.
+  if (tried.reading !== reading && tried.outcome !== "sending") return { at: "open" };
   const { outcome, what, by, atMs, why, answer, request } = tried;
   switch (outcome) {
     case "sending":
@@ -124,6 +126,9 @@ export function aftermath(tried: Try | undefined, shown: string | null, nowMs: n
     case "refused":
       return { at: "nothing-sent", why: why ?? "" };
     case "sending":
+      // Words on their way into the same ask; its card says so itself.
+      if (shown?.startsWith(`${String(tried.ask)} `) === true) return null;
+      return request === null ? { at: "elsewhere", what, by, atMs } : null;
     case "sent":
       // With another dialog there already, what was answered to the one before is no news to whoever did it.
       if (request === null) return { at: "elsewhere", what, by, atMs };
