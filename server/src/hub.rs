@@ -10,7 +10,7 @@ use std::time::Duration;
 use purplemux_core::event::Persisted;
 use purplemux_core::view::{self, Evidence};
 use purplemux_core::{AgentKey, Badge, Effect, Event, Fleet, HostId, Stamp, Time};
-use purplemux_wire::browser::{Item, Shell, Workspace};
+use purplemux_wire::browser::{Card, Item, Shell, Workspace};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -126,6 +126,7 @@ enum Message {
     Beside(Beside),
     Marks(Marks),
     Asked(u64, String),
+    Card(u64, Option<Box<Card>>),
     Stop,
 }
 
@@ -189,6 +190,11 @@ impl Handle {
     /// Shows these words with an ask that has none of its own, for as long as it stands.
     pub async fn asked(&self, ask: u64, words: String) -> Result<(), Stopped> {
         self.message(Message::Asked(ask, words)).await
+    }
+
+    /// Shows the dialog of an ask as it stands on the screen, for as long as the ask does.
+    pub async fn card(&self, ask: u64, card: Option<Card>) -> Result<(), Stopped> {
+        self.message(Message::Card(ask, card.map(Box::new))).await
     }
 
     /// Ends the hub's task, after everything that was sent before. All witnesses end with it.
@@ -289,6 +295,7 @@ pub fn spawn(config: Config) -> (Handle, JoinHandle<()>) {
         degraded: BTreeMap::new(),
         beside: Beside::default(),
         asked: BTreeMap::new(),
+        cards: BTreeMap::new(),
         alerts: config.alerts,
         marks: Marks::default(),
         tmux: config.tmux,
@@ -354,6 +361,8 @@ struct Hub {
     beside: Beside,
     /// Words of asks that have none of their own; as many as such asks are shown.
     asked: BTreeMap<u64, String>,
+    /// Dialogs of asks; as many as asks are shown.
+    cards: BTreeMap<u64, Card>,
     alerts: push::Handle,
     marks: Marks,
     tmux: tmux::Handle,
@@ -405,6 +414,12 @@ impl Hub {
                     Some(Message::Marks(marks)) => self.marks = marks,
                     Some(Message::Asked(ask, words)) => {
                         self.asked.insert(ask, words);
+                    }
+                    Some(Message::Card(ask, Some(card))) => {
+                        self.cards.insert(ask, *card);
+                    }
+                    Some(Message::Card(ask, None)) => {
+                        self.cards.remove(&ask);
                     }
                     Some(Message::Stop) | None => break,
                 },
@@ -596,6 +611,9 @@ impl Hub {
         {
             ask.text.clone_from(words);
         }
+        if let Some(ask) = &mut item.detail.ask {
+            ask.card = self.cards.get(&ask.id).cloned();
+        }
         item
     }
 
@@ -649,6 +667,7 @@ impl Hub {
             asks.any(|ask| ask.id == id)
         };
         self.asked.retain(|id, _| asks(*id));
+        self.cards.retain(|id, _| asks(*id));
         let workspaces: Vec<Workspace> = self
             .fleet
             .workspaces_of(&rows)

@@ -14,6 +14,7 @@ pub mod tabs;
 
 pub mod pane;
 
+pub mod answer;
 pub mod push;
 
 pub mod web;

@@ -619,6 +619,7 @@ impl Task {
             Err(
                 error @ (tmux::Error::Unreachable(_)
                 | tmux::Error::Refused(_)
+                | tmux::Error::Late
                 | tmux::Error::Deaf(_)),
             ) => Detached::Unclear(error.to_string()),
         }

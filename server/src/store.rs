@@ -65,6 +65,12 @@ const MIGRATIONS: &[M<'_>] = &[M::up(
     ) STRICT;
     ALTER TABLE logins ADD COLUMN name TEXT NOT NULL DEFAULT '';
     ALTER TABLE logins ADD COLUMN seen_ms INTEGER NOT NULL DEFAULT 0;",
+), M::up(
+    "CREATE TABLE answers (
+        seq INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, by TEXT NOT NULL, origin TEXT NOT NULL,
+        item TEXT NOT NULL, title TEXT NOT NULL, asked TEXT NOT NULL, what TEXT NOT NULL,
+        result TEXT NOT NULL, why TEXT
+    ) STRICT;",
 )];
 
 /// A workspace as it is kept.
@@ -146,6 +152,29 @@ pub struct NotificationRow {
     pub at_ms: i64,
     /// When it was over.
     pub ended_ms: Option<i64>,
+}
+
+/// An answer as it is kept in the log: given, refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct AnswerRow {
+    /// When it came in, unix ms.
+    pub at_ms: i64,
+    /// Who: the device's name.
+    pub by: String,
+    /// Where from: the login's id, or the process behind a command.
+    pub origin: String,
+    /// The row it was for.
+    pub item: String,
+    /// The session's title then.
+    pub title: String,
+    /// What was asked.
+    pub asked: String,
+    /// What was answered; `stop` for an interrupt.
+    pub what: String,
+    /// `sent`, `failed`, or `refused`: then nothing was typed.
+    pub result: String,
+    /// Why it was refused or failed.
+    pub why: Option<String>,
 }
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -853,6 +882,58 @@ impl Store {
                     text: row.get(4)?,
                     at_ms: row.get(5)?,
                     ended_ms: row.get(6)?,
+                })
+            })?
+            .collect()
+        })
+        .await
+    }
+
+    /// Writes an answer into the log; the oldest beyond `most` go.
+    ///
+    /// # Errors
+    /// The database can't be written.
+    pub async fn add_answer(&self, row: AnswerRow, most: u32) -> Result<()> {
+        self.ask(move |c| {
+            let tx = c.transaction()?;
+            tx.execute(
+                "INSERT INTO answers (at_ms, by, origin, item, title, asked, what, result, why)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                params![
+                    row.at_ms, row.by, row.origin, row.item, row.title, row.asked, row.what,
+                    row.result, row.why
+                ],
+            )?;
+            tx.execute(
+                "DELETE FROM answers WHERE seq <= (SELECT max(seq) FROM answers) - ?1",
+                [most],
+            )?;
+            tx.commit()
+        })
+        .await
+    }
+
+    /// The newest answers of the log, newest first.
+    ///
+    /// # Errors
+    /// The database can't be read.
+    pub async fn answers(&self, most: u32) -> Result<Vec<AnswerRow>> {
+        self.ask(move |c| {
+            c.prepare_cached(
+                "SELECT at_ms, by, origin, item, title, asked, what, result, why FROM answers
+                 ORDER BY seq DESC LIMIT ?1",
+            )?
+            .query_map([most], |row| {
+                Ok(AnswerRow {
+                    at_ms: row.get(0)?,
+                    by: row.get(1)?,
+                    origin: row.get(2)?,
+                    item: row.get(3)?,
+                    title: row.get(4)?,
+                    asked: row.get(5)?,
+                    what: row.get(6)?,
+                    result: row.get(7)?,
+                    why: row.get(8)?,
                 })
             })?
             .collect()

@@ -70,6 +70,10 @@ pub struct Stat {
     pub start: u64,
     /// Fields 14 and 15: CPU ticks used, user and system.
     pub cpu_ticks: u64,
+    /// Field 7: the device number of its terminal; `None`: it has none.
+    pub terminal: Option<u64>,
+    /// Fields 5 and 8: its process group is the one in front in its terminal.
+    pub foreground: bool,
 }
 
 impl Stat {
@@ -104,6 +108,8 @@ fn parse_stat(text: &str) -> Option<Stat> {
         parent: u32::try_from(number(4)?).ok()?,
         start: number(22)?,
         cpu_ticks: number(14)? + number(15)?,
+        terminal: number(7).filter(|device| *device != 0),
+        foreground: number(5).is_some() && number(5) == number(8),
     })
 }
 
@@ -268,7 +274,9 @@ mod tests {
                 state: 'T',
                 parent: 7,
                 start: 7975,
-                cpu_ticks: 7
+                cpu_ticks: 7,
+                terminal: None,
+                foreground: false,
             })
         );
     }
@@ -278,5 +286,14 @@ mod tests {
         let me = stat(std::process::id()).expect("we exist");
         assert!(me.start > 0);
         assert_eq!(stat(u32::MAX), None);
+    }
+
+    #[test]
+    fn a_program_in_front_is_told_from_one_behind() {
+        let in_front = "42 (a) S 7 42 42 34817 42 4194304 1 0 0 0 3 4 0 0 20 0 1 0 7975 1 1";
+        let stat = parse_stat(in_front).expect("whole");
+        assert_eq!((stat.terminal, stat.foreground), (Some(34817), true));
+        let behind = parse_stat(&in_front.replace("34817 42", "34817 43")).expect("whole");
+        assert!(!behind.foreground);
     }
 }

@@ -14,6 +14,7 @@ use crate::hooks::global::{self, Done};
 use crate::hooks::version::{self, Version};
 use crate::hooks::{self, settings, settings_path};
 use crate::ingest::default_claude_dirs;
+use crate::web::owner;
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -113,6 +114,12 @@ fn show(claude: Option<&str>, common: &Common) -> Result<()> {
 
 fn install(options: &Everywhere) -> Result<()> {
     needs_global(options)?;
+    // What it changes runs in every session of the person's.
+    if owner::is_agents() {
+        anyhow::bail!(
+            "This is the person's to do, and it was asked by a program that Claude Code started."
+        );
+    }
     let home = options.common.home()?.prepare()?;
     home.cli_token()?;
     hooks::write(home.dir())?;

@@ -1,5 +1,6 @@
 //! The commands of the binary, one file each, and what they share: the command line, the exit codes.
 
+pub mod audit;
 pub mod claude_exec;
 pub mod hook;
 pub mod status_line;
@@ -89,6 +90,8 @@ enum Command {
     Wait(wait::Options),
     /// List, create, type into, ask about and close tabs
     Tab(tab::Options),
+    /// Show who has answered what, newest first
+    Audit(audit::Options),
     /// List workspaces
     Workspace(workspace::Options),
     /// Look for what is missing or wrong, and say what to do
@@ -119,6 +122,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Tab(options)) => tab::run(&options),
         Some(Command::Workspace(options)) => workspace::run(&options),
+        Some(Command::Audit(options)) => audit::run(&options),
         Some(Command::Doctor(common)) => doctor::run(&common),
         Some(Command::Hooks(options)) => hooks::run(&options),
         Some(Command::Workspaces(common)) => workspace::list(&common),

@@ -278,6 +278,7 @@ async fn assemble(
     });
     let contact = push_contact(&store, &address).await?;
     let push = Push::start(home.dir(), contact, store.clone(), hub.snapshots(), told).await?;
+    let answers = crate::answer::start(hub.clone(), tmux.clone(), store.clone());
     let tabs = Tabs::start(store.clone(), hub.clone(), tmux.clone()).await?;
     let (ended, mut endings) = mpsc::channel(16);
     let panes = Panes::new(tmux.clone(), ended);
@@ -297,6 +298,7 @@ async fn assemble(
         hub,
         alerts,
         push,
+        answers,
         tabs,
         store,
         tmux,

@@ -1,8 +1,8 @@
-//! `purplemux tab`: list, create, type into, ask about, reopen and close tabs of the running server.
+//! `purplemux tab`: list, create, type into, answer, stop, ask about, reopen and close tabs of the running server.
 
 use anyhow::Result;
 use http::Method;
-use purplemux_wire::browser::Item;
+use purplemux_wire::browser::{Answer, Ask, Card, Item};
 use serde_json::{Value, json};
 
 use super::client::{Client, block_on, fit, plain, print, table};
@@ -69,6 +69,25 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
+    /// Answer what Claude asks in a tab; without an answer, print what is asked
+    Answer {
+        /// The tab's id
+        tab: String,
+        #[command(flatten)]
+        answer: Given,
+        /// Only if this is still what is asked (its id is in the JSON)
+        #[arg(long, value_name = "ID")]
+        ask: Option<u64>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Interrupt Claude in a tab
+    Stop {
+        /// The tab's id
+        tab: String,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Print Claude's last words in a tab
     Result {
         /// The tab's id
@@ -99,6 +118,150 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
+}
+
+/// One answer.
+#[derive(Debug, clap::Args)]
+#[group(multiple = false)]
+struct Given {
+    /// Choose the option with Claude's number N; where it has none, the N-th
+    #[arg(long, value_name = "N")]
+    option: Option<u8>,
+    /// Choose the option with exactly this label
+    #[arg(long, value_name = "TEXT")]
+    label: Option<String>,
+    /// Where several can be ticked: have exactly these ticked (their numbers), then go on
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    check: Option<Vec<u8>>,
+    /// Refuse (Esc)
+    #[arg(long)]
+    reject: bool,
+    /// Refuse and say what to do instead, or answer a question in words
+    #[arg(long, value_name = "TEXT")]
+    words: Option<String>,
+    /// Submit the answers to several questions
+    #[arg(long)]
+    submit: bool,
+}
+
+impl Given {
+    /// What is to be sent; `None`: nothing was given.
+    fn answer(&self, card: &Card) -> Result<Option<Answer>> {
+        if let Some(number) = self.option {
+            let option = place(card, number)?;
+            return Ok(Some(Answer::Choose { option }));
+        }
+        if let Some(label) = &self.label {
+            let mut found = card
+                .options
+                .iter()
+                .enumerate()
+                .filter(|(_, option)| option.label == *label);
+            let (Some((at, _)), None) = (found.next(), found.next()) else {
+                anyhow::bail!(
+                    "No option, or more than one, has the label {label:?}; nothing was sent."
+                );
+            };
+            let option = u32::try_from(at)?;
+            return Ok(Some(Answer::Choose { option }));
+        }
+        if let Some(numbers) = &self.check {
+            let options: Result<Vec<u32>> = numbers.iter().map(|n| place(card, *n)).collect();
+            return Ok(Some(Answer::Check { options: options? }));
+        }
+        if let Some(text) = &self.words {
+            return Ok(Some(Answer::Words { text: text.clone() }));
+        }
+        Ok(if self.submit {
+            Some(Answer::Submit)
+        } else {
+            self.reject.then_some(Answer::Reject)
+        })
+    }
+}
+
+/// The place of the option with this number.
+fn place(card: &Card, number: u8) -> Result<u32> {
+    let numbered = card
+        .options
+        .iter()
+        .position(|option| option.number == Some(number));
+    let plain = card.options.iter().all(|option| option.number.is_none());
+    let counted = usize::from(number)
+        .checked_sub(1)
+        .filter(|at| plain && *at < card.options.len());
+    let at = numbered
+        .or(counted)
+        .ok_or_else(|| anyhow::anyhow!("There is no option {number}; nothing was sent."))?;
+    Ok(u32::try_from(at)?)
+}
+
+fn answer(tab: &str, given: &Given, ask: Option<u64>, common: &Common) -> Result<()> {
+    let tab = id(tab)?;
+    let item = one(tab, common)?;
+    let asked = item
+        .detail
+        .ask
+        .as_ref()
+        .ok_or_else(|| anyhow::anyhow!("Nothing is asked in {tab:?}."))?;
+    if ask.is_some_and(|ask| ask != asked.id) {
+        anyhow::bail!("That is over; something else is asked in {tab:?} now. Nothing was sent.");
+    }
+    let card = asked.card.as_ref().ok_or_else(|| {
+        anyhow::anyhow!("Its dialog has not been read yet; try again, or open the terminal.")
+    })?;
+    let Some(answer) = given.answer(card)? else {
+        return show(asked, card, common);
+    };
+    let client = Client::new(&common.home()?);
+    let body = json!({ "ask": asked.id, "reading": card.reading, "answer": answer });
+    let path = format!("/api/tabs/{tab}/answer");
+    let ended = block_on(client.ask(Method::POST, &path, Some(body)))?;
+    if common.json {
+        return print(&ended.to_string());
+    }
+    print(&format!(
+        "Sent: {}",
+        plain(ended["what"].as_str().unwrap_or_default())
+    ))
+}
+
+fn show(ask: &Ask, card: &Card, common: &Common) -> Result<()> {
+    if common.json {
+        return print(&serde_json::to_string(ask)?);
+    }
+    let rows = card.subject.iter().map(|row| format!("  {}", plain(row)));
+    let mut lines: Vec<String> = vec![plain(&card.title)];
+    lines.extend(rows);
+    lines.extend(card.question.lines().map(plain));
+    for option in &card.options {
+        let number = option.number.map(|n| format!("{n}.")).unwrap_or_default();
+        let tick = match option.checked {
+            Some(true) => "[x] ",
+            Some(false) => "[ ] ",
+            None => "",
+        };
+        let mark = if option.marked { "❯" } else { " " };
+        lines.push(format!("{mark} {number:>2} {tick}{}", plain(&option.label)));
+    }
+    if let Some(why) = &card.cannot {
+        lines.push(plain(why));
+    }
+    lines.retain(|line| !line.trim().is_empty());
+    print(&lines.join("\n"))
+}
+
+fn stop(tab: &str, common: &Common) -> Result<()> {
+    let client = Client::new(&common.home()?);
+    let path = format!("/api/tabs/{}/stop", id(tab)?);
+    let ended = block_on(client.ask(Method::POST, &path, Some(json!({}))))?;
+    if common.json {
+        return print(&ended.to_string());
+    }
+    match ended["why"].as_str() {
+        Some(why) => print(&format!("Stopped. {}", plain(why))),
+        None => print("Stopped."),
+    }
 }
 
 /// Runs it.
@@ -150,6 +313,13 @@ pub fn run(options: &Options) -> Result<()> {
                 print(&status::line(&item))
             }
         }
+        Action::Answer {
+            tab,
+            answer: given,
+            ask,
+            common,
+        } => answer(tab, given, *ask, common),
+        Action::Stop { tab, common } => stop(tab, common),
         Action::Result {
             tab,
             common,

@@ -506,6 +506,13 @@ pub fn speaks_of(path: &Path, pid: u32, start: u64) -> bool {
         .is_ok_and(|(reading, _, _)| reading.pid == pid && reading.proc_start == Some(start))
 }
 
+/// One look at a status file and the time that the file itself has; `None`: nothing that can be used now.
+#[must_use]
+pub fn look(path: &Path) -> Option<(Reading, Stamp)> {
+    let (reading, at, _) = read_file(path).ok()?;
+    Some((reading, at))
+}
+
 /// Reads one status file. Nothing but a regular file is opened for reading: not through a link, and
 /// without waiting for a pipe's writer.
 fn read_file(path: &Path) -> Result<(Reading, Stamp, Look), Unread> {

@@ -44,8 +44,20 @@ pub enum Request {
         line: Vec<u8>,
         /// The only server that it is meant for; on another it is answered with [`Error::Gone`] and not sent.
         only_on: Option<TmuxServer>,
+        /// It is not sent at all once this has passed, and is answered with [`Error::Late`].
+        not_after: Option<Time>,
         /// Where its output goes.
         answer: oneshot::Sender<Result<Vec<Vec<u8>>, Error>>,
+    },
+    /// Several commands in one write, so that nothing comes between them: tmux runs what it has read before it
+    /// looks at a pane again.
+    Together {
+        /// The lines, each with its end.
+        lines: Vec<Vec<u8>>,
+        /// As in a command.
+        only_on: TmuxServer,
+        /// Where their outputs go, in order.
+        answer: oneshot::Sender<Result<Vec<Vec<Vec<u8>>>, Error>>,
     },
     /// List the panes, although nothing says that they have changed.
     List,
@@ -68,6 +80,15 @@ type Listed = oneshot::Sender<Result<Arc<Listing>, Error>>;
 enum Pending {
     Answer {
         answer: oneshot::Sender<Result<Vec<Vec<u8>>, Error>>,
+        until: Time,
+    },
+    /// One of several commands; `first`: nothing of an earlier several counts any more.
+    Part {
+        first: bool,
+    },
+    /// The last of them.
+    Whole {
+        answer: oneshot::Sender<Result<Vec<Vec<Vec<u8>>>, Error>>,
         until: Time,
     },
     Identity,
@@ -200,6 +221,7 @@ impl Client {
             listing: false,
             list_again: false,
             listeners: Vec::new(),
+            parts: Ok(Vec::new()),
             run: None,
             told: false,
             oldest: Some(now),
@@ -214,6 +236,9 @@ impl Client {
             tokio::select! {
                 request = requests.recv() => match request {
                     Some(Request::Command { answer, .. }) => {
+                        task::answer(answer, Err(Error::Unreachable(why.to_owned())));
+                    }
+                    Some(Request::Together { answer, .. }) => {
                         task::answer(answer, Err(Error::Unreachable(why.to_owned())));
                     }
                     Some(Request::ListNow { answer }) => {
@@ -259,14 +284,27 @@ impl Client {
                     Err(error) => return connection.lost(&error.to_string()),
                 },
                 request = requests.recv(), if connection.run.is_some() => match request {
-                    Some(Request::Command { line, only_on, answer }) => {
+                    Some(Request::Command { line, only_on, not_after, answer }) => {
                         if only_on.is_some_and(|meant| !connection.is_on(&meant)) {
                             task::answer(answer, Err(Error::Gone));
+                            continue;
+                        }
+                        if not_after.is_some_and(|at| clock::boot() > at) {
+                            task::answer(answer, Err(Error::Late));
                             continue;
                         }
                         let until = clock::boot() + ANSWER;
                         let pending = Pending::Answer { answer, until };
                         if let Err(why) = connection.write(&line, pending).await {
+                            return connection.lost(&why);
+                        }
+                    }
+                    Some(Request::Together { lines, only_on, answer }) => {
+                        if !connection.is_on(&only_on) {
+                            task::answer(answer, Err(Error::Gone));
+                            continue;
+                        }
+                        if let Err(why) = connection.write_together(&lines, answer).await {
                             return connection.lost(&why);
                         }
                     }
@@ -365,6 +403,17 @@ impl Client {
                     Err(Error::Refused(text(&reply)))
                 };
                 task::answer(answer, result);
+                Ok(())
+            }
+            Pending::Part { first } => {
+                connection.take_part(first, reply);
+                Ok(())
+            }
+            Pending::Whole { answer, .. } => {
+                self.succeeded();
+                connection.take_part(false, reply);
+                let parts = std::mem::replace(&mut connection.parts, Ok(Vec::new()));
+                task::answer(answer, parts);
                 Ok(())
             }
             Pending::Identity => {
@@ -556,6 +605,8 @@ struct Connection {
     list_again: bool,
     /// Those who wait for the next listing that is asked for.
     listeners: Vec<Listed>,
+    /// What was answered so far to several commands.
+    parts: Result<Vec<Vec<Vec<u8>>>, Error>,
     /// Who answers; until that is known nothing else is asked.
     run: Option<Run>,
     /// Its panes have been published once.
@@ -582,6 +633,30 @@ impl Connection {
             .map_err(|error| format!("tmux: {error}"))
     }
 
+    async fn write_together(
+        &mut self,
+        lines: &[Vec<u8>],
+        answer: oneshot::Sender<Result<Vec<Vec<Vec<u8>>>, Error>>,
+    ) -> Result<(), String> {
+        for number in 1..lines.len() {
+            self.pending.push_back(Pending::Part { first: number == 1 });
+        }
+        let until = clock::boot() + ANSWER;
+        let whole = Pending::Whole { answer, until };
+        self.write(&lines.concat(), whole).await
+    }
+
+    fn take_part(&mut self, first: bool, reply: Reply) {
+        if first {
+            self.parts = Ok(Vec::new());
+        }
+        match &mut self.parts {
+            Ok(parts) if reply.ok => parts.push(reply.lines),
+            Ok(_) => self.parts = Err(Error::Refused(text(&reply))),
+            Err(_) => {}
+        }
+    }
+
     /// The next answer may take its full time; with nothing to wait for there is no time.
     fn restart_timeout(&mut self) {
         self.oldest = (!self.pending.is_empty()).then(clock::boot);
@@ -601,7 +676,16 @@ impl Connection {
                         task::answer(answer, Err(silent()));
                     }
                 }
+                Pending::Whole { until, .. } if *until <= now => {
+                    if let Pending::Whole { answer, .. } =
+                        std::mem::replace(pending, Pending::Nothing)
+                    {
+                        task::answer(answer, Err(silent()));
+                    }
+                }
                 Pending::Answer { .. }
+                | Pending::Part { .. }
+                | Pending::Whole { .. }
                 | Pending::Identity
                 | Pending::Globals
                 | Pending::Listing(_)
@@ -613,6 +697,8 @@ impl Connection {
             let waiting = self.pending.iter_mut().filter_map(|pending| match pending {
                 Pending::Listing(listeners) => Some(std::mem::take(listeners)),
                 Pending::Answer { .. }
+                | Pending::Part { .. }
+                | Pending::Whole { .. }
                 | Pending::Identity
                 | Pending::Globals
                 | Pending::Nothing => None,
@@ -633,8 +719,9 @@ impl Connection {
         for pending in self.pending.drain(..) {
             match pending {
                 Pending::Answer { answer, .. } => task::answer(answer, Err(lost())),
+                Pending::Whole { answer, .. } => task::answer(answer, Err(lost())),
                 Pending::Listing(listeners) => self.listeners.extend(listeners),
-                Pending::Identity | Pending::Globals | Pending::Nothing => {}
+                Pending::Part { .. } | Pending::Identity | Pending::Globals | Pending::Nothing => {}
             }
         }
         for listener in self.listeners.drain(..) {

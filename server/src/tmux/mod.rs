@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use purplemux_core::{HostId, PaneKey, TabId, TmuxServer};
+use purplemux_core::{HostId, PaneKey, TabId, Time, TmuxServer};
 use purplemux_wire::tmux::{Belongs, HIDDEN, PaneLine, TAB_OPTION};
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -51,6 +51,9 @@ pub enum Error {
     /// Its pane does not take text now; a sentence that says why and what to do.
     #[error("{0}")]
     Deaf(String),
+    /// It could not be sent before the moment after which it was not to be sent any more.
+    #[error("tmux was too busy.")]
+    Late,
 }
 
 /// How a terminal is attached to a tab: run this in a pty, with exactly this environment.
@@ -282,7 +285,7 @@ impl Handle {
     /// # Errors
     /// tmux refuses it, or can't be reached within five seconds.
     pub async fn command(&self, arguments: &[&str]) -> Result<Vec<String>, Error> {
-        self.ask(None, arguments).await
+        self.ask(None, None, arguments).await
     }
 
     /// As [`Self::command`], and only in that run of the server: what the numbers in `arguments` name in the
@@ -291,12 +294,55 @@ impl Handle {
     /// # Errors
     /// As there, and [`Error::Gone`] if that run is over.
     pub async fn command_in(&self, run: &Run, arguments: &[&str]) -> Result<Vec<String>, Error> {
-        self.ask(Some(run.server.clone()), arguments).await
+        self.ask(Some(run.server.clone()), None, arguments).await
+    }
+
+    /// As [`Self::command_in`], and only if it can be written to tmux before that moment.
+    ///
+    /// # Errors
+    /// As there, and [`Error::Late`]: then nothing was sent.
+    pub async fn command_before(
+        &self,
+        run: &Run,
+        not_after: Time,
+        arguments: &[&str],
+    ) -> Result<Vec<String>, Error> {
+        self.ask(Some(run.server.clone()), Some(not_after), arguments)
+            .await
+    }
+
+    /// Runs several commands in that run of the server, in one round trip: what they say, they say of one and the
+    /// same moment.
+    ///
+    /// # Errors
+    /// As [`Self::command_in`], with the first command's that fails.
+    pub async fn together(
+        &self,
+        run: &Run,
+        commands: &[&[&str]],
+    ) -> Result<Vec<Vec<String>>, Error> {
+        let lines: Result<Vec<_>, _> = commands
+            .iter()
+            .map(|arguments| purplemux_wire::tmux::command(arguments))
+            .collect();
+        let lines = lines.map_err(|error| Error::Refused(error.to_string()))?;
+        let (answer, answered) = oneshot::channel();
+        self.requests
+            .send(client::Request::Together {
+                lines,
+                only_on: run.server.clone(),
+                answer,
+            })
+            .await
+            .map_err(|_| stopping())?;
+        let parts = answered.await.map_err(|_| stopping())??;
+        Ok(parts.iter().map(|lines| readable(lines)).collect())
     }
 
     async fn ask(
         &self,
         only_on: Option<TmuxServer>,
+        not_after: Option<Time>,
         arguments: &[&str],
     ) -> Result<Vec<String>, Error> {
         let line = purplemux_wire::tmux::command(arguments)
@@ -306,15 +352,13 @@ impl Handle {
             .send(client::Request::Command {
                 line,
                 only_on,
+                not_after,
                 answer,
             })
             .await
             .map_err(|_| stopping())?;
         let lines = answered.await.map_err(|_| stopping())??;
-        Ok(lines
-            .iter()
-            .map(|line| String::from_utf8_lossy(line).into_owned())
-            .collect())
+        Ok(readable(&lines))
     }
 
     /// Makes the tmux session of a tab, detached, and marks it as that tab's. `environment` is added to the
@@ -561,6 +605,13 @@ impl Handle {
             drop(done.await);
         }
     }
+}
+
+fn readable(lines: &[Vec<u8>]) -> Vec<String> {
+    lines
+        .iter()
+        .map(|line| String::from_utf8_lossy(line).into_owned())
+        .collect()
 }
 
 fn stopping() -> Error {

@@ -12,6 +12,7 @@ use purplemux_wire::browser::{Item, Workspace};
 use serde::{Deserialize, Serialize};
 
 use super::auth::Denied;
+use super::owner::Owner;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
 use crate::hub::Snapshot;
 use crate::tabs::{NewTab, Refusal};
@@ -120,7 +121,7 @@ pub async fn logout(
 ///
 /// # Errors
 /// It could not be kept.
-pub async fn mint_code(State(app): Shared) -> Result<Response, Problem> {
+pub async fn mint_code(State(app): Shared, _: Owner) -> Result<Response, Problem> {
     let (code, expires_ms) = app
         .auth
         .mint_code(clock::wall_ms())
@@ -239,6 +240,7 @@ pub struct Force {
 /// 404, 409 (an agent is alive in it) or 503 with the reason.
 pub async fn close_tab(
     State(app): Shared,
+    _: Owner,
     Path(id): Path<String>,
     force: Result<Query<Force>, QueryRejection>,
 ) -> Result<StatusCode, Problem> {
@@ -275,6 +277,7 @@ pub struct Typed {
 /// 404, 409 (the shell has ended, or its pane takes no text) or 503 with the reason.
 pub async fn send(
     State(app): Shared,
+    _: Owner,
     Path(id): Path<String>,
     Input(Typed { text, enter }): Input<Typed>,
 ) -> Result<StatusCode, Problem> {
@@ -292,9 +295,9 @@ impl From<Refusal> for Problem {
             Refusal::InTheWay(_) | Refusal::Tmux(tmux::Error::Gone | tmux::Error::Deaf(_)) => {
                 StatusCode::CONFLICT
             }
-            Refusal::Tmux(tmux::Error::Refused(_) | tmux::Error::Unreachable(_)) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Refusal::Tmux(
+                tmux::Error::Refused(_) | tmux::Error::Unreachable(_) | tmux::Error::Late,
+            ) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Failed(error) => return Self::internal(error),
         };
         Self::new(status, refusal.to_string())

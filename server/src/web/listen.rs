@@ -218,9 +218,11 @@ pub async fn unix(listener: UnixListener, router: Router, stop: CancellationToke
                 continue;
             }
         };
-        let uid = stream.peer_cred().ok().map(|cred| cred.uid());
+        let cred = stream.peer_cred().ok();
+        let uid = cred.as_ref().map(|cred| cred.uid());
+        let pid = cred.and_then(|cred| u32::try_from(cred.pid()?).ok());
         let connection = Connection {
-            peer: Peer::Unix { uid },
+            peer: Peer::Unix { uid, pid },
             guest: None,
             leave: CancellationToken::new(),
         };

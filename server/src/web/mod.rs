@@ -6,11 +6,13 @@
 pub mod auth;
 pub mod listen;
 
+pub mod answers;
 pub mod api;
 pub mod assets;
 pub mod explain;
 pub mod hook;
 pub mod notices;
+pub mod owner;
 pub mod status_ws;
 pub mod terminal_ws;
 
@@ -22,12 +24,13 @@ use axum::Router;
 use axum::extract::{ConnectInfo, FromRequest, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{delete, get, post, put};
 use http::{HeaderValue, Method, StatusCode, header};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::answer;
 use crate::hub;
 use crate::push;
 use crate::store::Store;
@@ -70,6 +73,8 @@ pub struct App {
     pub alerts: push::Handle,
     /// The devices that are told.
     pub push: push::Push,
+    /// Who answers asks.
+    pub answers: answer::Handle,
     /// The layout's owner.
     pub tabs: Tabs,
     /// The database, for what lies in no one else's memory.
@@ -117,6 +122,8 @@ pub enum Peer {
     Unix {
         /// Its user.
         uid: Option<u32>,
+        /// Its process, as it was when it connected.
+        pid: Option<u32>,
     },
 }
 
@@ -239,6 +246,10 @@ pub fn router(app: Arc<App>) -> Router {
             delete(api::close_tab).patch(api::rename_tab),
         )
         .route("/api/tabs/{id}/send", post(api::send))
+        .route("/api/tabs/{id}/answer", post(answers::answer))
+        .route("/api/tabs/{id}/stop", post(answers::stop))
+        .route("/api/answers", get(answers::log))
+        .route("/api/workspaces/{id}/agents", put(answers::agents))
         .route("/api/tabs/{id}/reopen", post(api::reopen_tab))
         .route("/api/check-claude", get(api::check_claude))
         .route("/api/claude", get(api::claude))
@@ -338,7 +349,7 @@ async fn drain(body: axum::body::Body) {
 
 fn admit(app: &App, peer: Peer, request: &mut Request) -> Result<(), Problem> {
     match peer {
-        Peer::Unix { uid } => {
+        Peer::Unix { uid, .. } => {
             if uid != Some(rustix::process::geteuid().as_raw()) {
                 return Err(Problem::new(
                     StatusCode::FORBIDDEN,

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use serde::Deserialize;
 
+use super::owner::Owner;
 use super::{Caller, Input, Problem, Shared};
 use crate::push::devices::{Address, Choices};
 use crate::push::read_address;
@@ -157,7 +158,11 @@ pub async fn devices(State(app): Shared, Extension(caller): Extension<Caller>) -
 ///
 /// # Errors
 /// 404 if there is no such login.
-pub async fn revoke(State(app): Shared, Path(id): Path<String>) -> Result<StatusCode, Problem> {
+pub async fn revoke(
+    State(app): Shared,
+    _: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
     if !app.auth.devices().iter().any(|login| login.id == id) {
         return Err(Problem::new(
             StatusCode::NOT_FOUND,

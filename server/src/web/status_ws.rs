@@ -1,27 +1,29 @@
 //! `WS /api/status`: each viewer is sent a snapshot, then only the difference between what it was last sent
 //! and what is shown now. A viewer that lags behind gets one larger difference, never a queue.
 //!
-//! It never changes a status: `seen` and `dismiss` become events for the hub.
+//! It never changes a status: `seen` and `dismiss` become events for the hub, answers go to the gate ([`crate::answer`]).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Extension;
-use axum::extract::State;
 use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade, close_code};
+use axum::extract::{ConnectInfo, State};
 use axum::response::Response;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use purplemux_core::{AgentKey, EpisodeId, Event, HostId};
 use purplemux_wire::browser::{Changes, ClientMsg, Level, ServerMsg, diff};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tracing::debug;
 
 use super::terminal_ws::{farewell, greet};
-use super::{App, Caller, Shared};
+use super::{App, Caller, Peer, Shared, owner};
+use crate::answer::{Asker, Ended, Ending, Refusal, Told, Wish};
 use crate::hub::Snapshot;
-use crate::{clock, push, sys};
+use crate::{clock, push, sys, task};
 
 /// Between signs of life, so that a dead link is noticed within 15 s.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
@@ -42,30 +44,36 @@ const REPLIES: usize = 16;
 pub async fn open(
     State(app): Shared,
     Extension(caller): Extension<Caller>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
     upgrade: WebSocketUpgrade,
 ) -> Response {
     let tasks = app.tasks.clone();
     upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX)
-        .on_upgrade(move |socket| tasks.track_future(run(app, caller, socket)))
+        .on_upgrade(move |socket| tasks.track_future(run(app, caller, peer, socket)))
 }
 
-async fn run(app: Arc<App>, caller: Caller, mut socket: WebSocket) {
+async fn run(app: Arc<App>, caller: Caller, peer: Peer, mut socket: WebSocket) {
     let Some(owner) = greet(&app, &caller, &mut socket).await else {
         return;
     };
+    let asker = owner::of(&app, Some(&caller), Some(peer)).await;
+    let viewer = next_viewer();
+    let asker = asker.map(|asker| Asker { viewer, ..asker });
     let (sink, mut stream) = socket.split();
     let (replies, waiting) = mpsc::channel(REPLIES);
     let mut viewer = Viewer {
         sink,
+        number: viewer,
+        told: app.answers.told(),
         snapshots: app.hub.snapshots(),
         sent: Arc::new(Snapshot::default()),
         rev: 0,
         waiting,
     };
     let (code, reason) = tokio::select! {
-        end = read(&app, &mut stream, replies, app.alerts.viewer(&owner)) => end,
+        end = read(&app, &mut stream, replies, app.alerts.viewer(&owner), asker) => end,
         end = viewer.write(&app) => end,
         () = app.auth.until_signed_out(&owner) => (close_code::POLICY, "signed out"),
     };
@@ -83,6 +91,7 @@ async fn read(
     stream: &mut SplitStream<WebSocket>,
     replies: mpsc::Sender<Reply>,
     front: push::Viewer,
+    asker: Result<Asker, &'static str>,
 ) -> (u16, &'static str) {
     loop {
         let text = match tokio::time::timeout(SILENCE_MAX, stream.next()).await {
@@ -131,11 +140,48 @@ async fn read(
             })
             .await
             .map(Reply::Say),
-            Ok(ClientMsg::Answer { request, .. } | ClientMsg::Stop { request, .. }) => {
-                Some(Reply::Say(ServerMsg::Refused {
+            Ok(ClientMsg::Answer {
+                request,
+                item,
+                ask,
+                reading,
+                answer,
+            }) => {
+                let wish = Wish {
                     request,
-                    why: "Open the terminal.".to_owned(),
-                }))
+                    item,
+                    ask,
+                    reading,
+                    answer,
+                };
+                let ending = match asker.clone() {
+                    Ok(asker) => app.answers.answer(wish, asker).await,
+                    Err(why) => Err(why.to_owned()),
+                };
+                // How it goes is told to all viewers; only a refusal is this one's alone.
+                let told = move |ended: Result<Ended, Refusal>| {
+                    let why = ended.err()?;
+                    Some(ServerMsg::Refused { request, why })
+                };
+                follow(app, ending, &replies, told).map(Reply::Say)
+            }
+            Ok(ClientMsg::Stop { request, item }) => {
+                let ending = match asker.clone() {
+                    Ok(asker) => app.answers.stop(item.clone(), asker).await,
+                    Err(why) => Err(why.to_owned()),
+                };
+                let told = move |ended: Result<Ended, Refusal>| {
+                    Some(match ended {
+                        Ok(Ended { outcome, why, .. }) => ServerMsg::Stopped {
+                            request,
+                            item,
+                            outcome,
+                            why,
+                        },
+                        Err(why) => ServerMsg::Refused { request, why },
+                    })
+                };
+                follow(app, ending, &replies, told).map(Reply::Say)
             }
             Err(_) => return (close_code::POLICY, "not understood"),
         };
@@ -145,6 +191,37 @@ async fn read(
             return (close_code::NORMAL, "");
         }
     }
+}
+
+/// Says how an answer or a stop has ended, once it has; at once, if nothing is typed.
+fn follow(
+    app: &App,
+    ending: Result<Ending, Refusal>,
+    replies: &mpsc::Sender<Reply>,
+    told: impl FnOnce(Result<Ended, Refusal>) -> Option<ServerMsg> + Send + 'static,
+) -> Option<ServerMsg> {
+    let ending = match ending {
+        Ok(ending) => ending,
+        Err(why) => return told(Err(why)),
+    };
+    let replies = replies.clone();
+    let told = async move {
+        // An error means that purplemux is stopping.
+        if let Ok(ended) = ending.await
+            && let Some(message) = told(ended)
+        {
+            // The viewer may have gone.
+            drop(replies.send(Reply::Say(message)).await);
+        }
+    };
+    task::spawn("an answer's end", app.tasks.track_future(told));
+    None
+}
+
+/// A number that no other viewer has.
+fn next_viewer() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Whether the end of a row's screen is not what its terminal shows.
@@ -198,6 +275,9 @@ async fn tell(
 
 struct Viewer {
     sink: SplitSink<WebSocket, Message>,
+    /// Tells it from other viewers.
+    number: u64,
+    told: broadcast::Receiver<Arc<Told>>,
     snapshots: watch::Receiver<Arc<Snapshot>>,
     /// What this viewer has.
     sent: Arc<Snapshot>,
@@ -224,6 +304,14 @@ impl Viewer {
                             }
                         }
                         Err(_) => return (close_code::RESTART, "purplemux is stopping"),
+                    },
+                    told = self.told.recv() => match told {
+                        Ok(told) => break told.to(self.number),
+                        // What it missed of others' answers shows in the cards.
+                        Err(broadcast::error::RecvError::Lagged(_)) => {}
+                        Err(broadcast::error::RecvError::Closed) => {
+                            return (close_code::RESTART, "purplemux is stopping");
+                        }
                     },
                     reply = self.waiting.recv() => match reply {
                         Some(Reply::Snapshot) => break self.snapshot(app),

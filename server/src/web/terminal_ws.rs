@@ -20,6 +20,7 @@ use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
+use super::owner::Owner;
 use super::{App, Caller, Problem, Shared};
 use crate::ingest::process::foreign_pane;
 use crate::pane::{Ask, Shown, Size, Terminal};
@@ -68,6 +69,7 @@ fn usual_rows() -> u16 {
 pub async fn open(
     State(app): Shared,
     Extension(caller): Extension<Caller>,
+    _: Owner,
     wanted: Result<Query<Wanted>, QueryRejection>,
     upgrade: WebSocketUpgrade,
 ) -> Result<Response, Problem> {

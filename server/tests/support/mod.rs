@@ -12,6 +12,7 @@
     reason = "it starts the server and waits with a deadline"
 )]
 
+pub mod dialogs;
 pub mod push_service;
 pub mod standin;
 
@@ -264,6 +265,20 @@ fn sockets(dir: &Path) -> Vec<PathBuf> {
         .flat_map(|entry| entries(&entry.path()).collect::<Vec<_>>())
         .map(|entry| entry.path())
         .collect()
+}
+
+/// What a person types: `tmux …`, on this server's socket.
+pub fn tmux(server: &TestServer, arguments: &[&str]) -> String {
+    tmux_below(server.dir.path(), arguments)
+}
+
+/// The same, on the one socket below this directory.
+pub fn tmux_below(dir: &Path, arguments: &[&str]) -> String {
+    let socket = sockets(dir).pop().unwrap();
+    let mut tmux = Command::new("tmux");
+    let output = tmux.arg("-S").arg(socket).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 /// The tmux processes whose command line names this directory.

@@ -1,0 +1,136 @@
+//! The REST routes about answering: for programs that ask once and wait for the end.
+
+use axum::Json;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
+use purplemux_wire::browser::{Answer, Sending};
+use serde::Deserialize;
+
+use super::owner::{self, Owner};
+use super::{App, Input, Problem, Shared};
+use crate::answer::{Ended, Ending, LOG_MAX, Refusal, Wish};
+
+/// Body of `POST /api/tabs/{id}/answer`.
+#[derive(Debug, Deserialize)]
+pub struct Given {
+    ask: u64,
+    reading: String,
+    answer: Answer,
+}
+
+/// `POST /api/tabs/{id}/answer`: answers the ask of a row and waits until Claude has taken it.
+///
+/// # Errors
+/// 409 with the reason: nothing was typed.
+pub async fn answer(
+    State(app): Shared,
+    Owner(asker): Owner,
+    Path(item): Path<String>,
+    Input(given): Input<Given>,
+) -> Result<Response, Problem> {
+    let wish = Wish {
+        request: 0,
+        item,
+        ask: given.ask,
+        reading: given.reading,
+        answer: given.answer,
+    };
+    ended(app.answers.answer(wish, asker).await).await
+}
+
+/// `POST /api/tabs/{id}/stop`: interrupts the agent of a row.
+///
+/// # Errors
+/// 409 with the reason: nothing was typed.
+pub async fn stop(
+    State(app): Shared,
+    Owner(asker): Owner,
+    Path(item): Path<String>,
+) -> Result<Response, Problem> {
+    ended(app.answers.stop(item, asker).await).await
+}
+
+async fn ended(ending: Result<Ending, Refusal>) -> Result<Response, Problem> {
+    let refused = |why: String| Problem::new(StatusCode::CONFLICT, why);
+    let ending = ending.map_err(refused)?;
+    let Ended { outcome, what, why } = ending
+        .await
+        .map_err(|_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "purplemux is stopping"))?
+        .map_err(refused)?;
+    let status = match outcome {
+        Sending::Sending | Sending::Sent => StatusCode::OK,
+        Sending::Failed => StatusCode::BAD_GATEWAY,
+    };
+    let error = why.clone().filter(|_| outcome == Sending::Failed);
+    let body = serde_json::json!({ "outcome": outcome, "what": what, "why": why, "error": error });
+    Ok((status, Json(body)).into_response())
+}
+
+/// Query of `GET /api/answers`.
+#[derive(Debug, Deserialize)]
+pub struct Most {
+    most: Option<u32>,
+}
+
+/// `GET /api/answers`: who has answered what, newest first.
+///
+/// # Errors
+/// The database can't be read.
+pub async fn log(
+    State(app): Shared,
+    most: Result<Query<Most>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let Query(Most { most }) = most.map_err(|_| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Write ?most=50, or nothing for 200.",
+        )
+    })?;
+    let rows = app.store.answers(most.unwrap_or(200).min(LOG_MAX)).await;
+    Ok(Json(rows.map_err(|why| Problem::internal(&why))?).into_response())
+}
+
+/// Body of `PUT /api/workspaces/{id}/agents`.
+#[derive(Debug, Deserialize)]
+pub struct Agents {
+    allow: bool,
+}
+
+/// `PUT /api/workspaces/{id}/agents`: whether the agents of a workspace may do what is the person's to do.
+///
+/// # Errors
+/// 404 if there is no such workspace; it can't be written down.
+pub async fn agents(
+    State(app): Shared,
+    _: Owner,
+    Path(wanted): Path<String>,
+    Input(Agents { allow }): Input<Agents>,
+) -> Result<StatusCode, Problem> {
+    let id = workspace(&app, &wanted)?;
+    let mut allowed = owner::allowed(&app).await;
+    if allow {
+        allowed.insert(id);
+    } else {
+        allowed.remove(&id);
+    }
+    let list = serde_json::json!(allowed).to_string();
+    app.store
+        .set_setting(owner::ALLOWED, list)
+        .await
+        .map_err(|why| Problem::internal(&why))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn workspace(app: &App, wanted: &str) -> Result<String, Problem> {
+    let layout = app.tabs.layout();
+    let mut all = layout.workspaces.iter();
+    let found = all.find(|workspace| workspace.id == wanted || workspace.name == wanted);
+    found.map(|workspace| workspace.id.clone()).ok_or_else(|| {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            format!("There is no workspace {wanted:?}; `purplemux workspace list` shows them."),
+        )
+    })
+}
