@@ -81,6 +81,7 @@ impl Fleet {
                 effects: Vec::new(),
                 next_episode: 0,
                 next_ask: 0,
+                began: None,
                 recovered: None,
             },
         }
@@ -88,6 +89,7 @@ impl Fleet {
 
     /// Takes one event in and says what is to be done. Total: odd input changes nothing.
     pub fn step(&mut self, now: Stamp, event: Event) -> Vec<Effect> {
+        self.ctx.began.get_or_insert(now.boot);
         // A timer that fires late must not let a newer event overtake it.
         self.pass_deadlines(now);
         self.take(now, event);

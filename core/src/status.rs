@@ -86,6 +86,8 @@ pub(crate) struct Ctx {
     pub effects: Vec<Effect>,
     pub next_episode: u64,
     pub next_ask: u64,
+    /// When the fleet was told the first thing.
+    pub began: Option<Time>,
     /// When all witnesses had been asked once since the start: what happened before is not news (rule 6).
     pub recovered: Option<Time>,
 }
@@ -584,11 +586,14 @@ impl Agent {
         restored: Option<Persisted>,
         ctx: &mut Ctx,
     ) -> Self {
+        // A process that is younger than the fleet did nothing before.
+        let found_recovering =
+            ctx.recovered.is_none() && ctx.began.is_none_or(|began| key.born() <= began);
         let mut agent = Self {
             key,
             process,
             found: now,
-            found_recovering: ctx.recovered.is_none(),
+            found_recovering,
             stopped: false,
             started_by_agent: false,
             left: None,

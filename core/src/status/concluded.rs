@@ -16,7 +16,7 @@ impl Agent {
                     let mut spell = self.spell(start, start.boot, rest);
                     spell.recovered = true;
                     let held = match self.stay {
-                        Stay::Unknown => Held::Unknown(spell.before.since),
+                        Stay::Unknown => Held::Unknown(self.shown_since),
                         Stay::None | Stay::Idle | Stay::Busy | Stay::Needs(_) | Stay::Review(_) => {
                             Held::Rest
                         }
@@ -39,22 +39,25 @@ impl Agent {
     fn conclude_unreported(&mut self, ctx: &mut Ctx, now: Stamp) {
         let (start, since) = match &self.restored {
             None => (Base::Nothing, self.found),
-            Some(persisted) => {
-                let base = match &persisted.badge {
-                    Badge::Idle => Base::Idle { interrupted: false },
-                    Badge::Busy(_) | Badge::Unknown => Base::Unknown,
-                    Badge::NeedsInput(_) => Base::Needs,
-                    Badge::Review(outcome) => Base::Ended(Stop {
+            Some(persisted) => match &persisted.badge {
+                Badge::Idle => (Base::Idle { interrupted: false }, persisted.since),
+                Badge::Busy(_) => (Base::Unknown, persisted.since),
+                // That is no badge's moment, but from where on it is to be found out.
+                Badge::Unknown => (Base::Unknown, self.found),
+                Badge::NeedsInput(_) => (Base::Needs, persisted.since),
+                Badge::Review(outcome) => (
+                    Base::Ended(Stop {
                         error: outcome.error.clone(),
                         message: None,
                         shells: outcome.shells,
                         agents: 0,
                         wakes_at_ms: outcome.wakes_at_ms,
                     }),
-                };
-                (base, persisted.since)
-            }
+                    persisted.since,
+                ),
+            },
         };
+        let told_up_to = self.restored.as_ref().map(|persisted| persisted.since.boot);
         let restored = self.restored.is_some();
         // Until all witnesses were asked, the file may still have its say: what was shown stays.
         let held = restored && ctx.recovered.is_none();
@@ -69,12 +72,9 @@ impl Agent {
         let told = base::Start {
             base: start,
             since,
-            hooks_after: if restored { since.boot } else { Time(0) },
-            lines_after: if restored {
-                since.boot
-            } else {
-                self.conversation_at.boot.max(self.key.born())
-            },
+            hooks_after: told_up_to.unwrap_or_default(),
+            lines_after: told_up_to
+                .unwrap_or_else(|| self.conversation_at.boot.max(self.key.born())),
         };
         let verdict = base::verdict(&self.turns, told.clone(), now.boot);
         self.base = Some(if held {

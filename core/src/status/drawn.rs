@@ -365,7 +365,7 @@ impl Agent {
             return Target {
                 badge: Some(Badge::Unknown),
                 stay: Stay::Unknown,
-                since: rest.since,
+                since: self.found,
                 ..none.clone()
             };
         }

@@ -414,10 +414,19 @@ impl Agent {
                 };
                 let mut spell = self.spell(start, start.boot, rest);
                 spell.recovered = true;
-                let held = match (base_dialog, worked) {
+                let held = match (base_dialog, &persisted.badge) {
                     (Some(dialog), _) => Held::Dialog(dialog),
-                    (None, true) => Held::Unknown(persisted.since),
-                    (None, false) => Held::Rest,
+                    // A compaction, and nothing else, gives it back.
+                    (None, Badge::Review(_)) => Held::Rest,
+                    (
+                        None,
+                        Badge::Idle | Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Unknown,
+                    ) => Held::Unknown(match self.stay {
+                        Stay::Unknown => self.shown_since,
+                        Stay::None | Stay::Idle | Stay::Busy | Stay::Needs(_) | Stay::Review(_) => {
+                            self.found
+                        }
+                    }),
                 };
                 Phase::Closing(Box::new(Closing::new(spell, new.since, Some(held))))
             }

@@ -163,15 +163,24 @@ impl Agent {
         if self.parked_job().is_some() {
             return Some(unknown(self.shown_since));
         }
-        if let Phase::Resting(rest) = &self.phase
-            && let (Some(late), RestBadge::Idle { .. }) = (rest.late, &rest.badge)
-            && late.until.is_some()
-            && self.shown == Some(Badge::Idle)
-        {
-            return Some(unknown(late.start));
-        }
-        if let (Phase::Unreported, Some(told)) = (&self.phase, &self.base_told) {
-            return self.told_beneath(told);
+        match &self.phase {
+            Phase::Unreported => return self.told_beneath(),
+            Phase::Resting(rest) if self.shown == Some(Badge::Unknown) => {
+                let since = self.status.as_ref().map_or(rest.since, |s| s.since);
+                return Some(unknown(since.earlier(500)));
+            }
+            Phase::Resting(rest) => {
+                if let (Some(late), RestBadge::Idle { .. }) = (rest.late, &rest.badge)
+                    && late.until.is_some()
+                    && self.shown == Some(Badge::Idle)
+                {
+                    return Some(unknown(late.start));
+                }
+            }
+            Phase::Closing(closing) if self.shown == Some(Badge::Unknown) => {
+                return Some(unknown(closing.spell.start));
+            }
+            Phase::Working(_) | Phase::Closing(_) => {}
         }
         let Some(Badge::Busy(_)) = &self.shown else {
             return None;
@@ -208,10 +217,11 @@ impl Agent {
     }
 
     /// What is kept of a verdict that is newer than the badge that is shown, or the same badge from another moment.
-    fn told_beneath(&self, told: &base::Verdict) -> Option<Persisted> {
+    fn told_beneath(&self) -> Option<Persisted> {
+        let told = self.base_told.as_ref()?;
         let badge = match &told.base {
             Base::Nothing => return None,
-            Base::Unknown => Badge::Unknown,
+            Base::Unknown => return self.restored.clone(),
             Base::Idle { .. } => Badge::Idle,
             Base::Busy => Badge::Busy(Doing::default()),
             Base::Needs => Badge::NeedsInput(match (&self.base_dialog, told.asks.iter().next()) {

@@ -241,6 +241,7 @@ fn h04_nothing_happened_while_down() {
         ",
         "
         100000 idle
+        100010 unknown
         101000 review finished
         ",
     );
@@ -594,6 +595,8 @@ fn h03_a_queued_turn_that_was_interrupted_while_down_is_idle() {
         ",
         "
         9010  idle
+        9030  unknown
+        9300  idle
         ",
     );
 }

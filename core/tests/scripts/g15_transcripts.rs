@@ -162,7 +162,7 @@ fn a_look_at_a_file_shows_what_it_is_called_and_moves_no_badge() {
     let mut world = run("
         900 restored@100 idle
         1000 found
-        1010 file idle
+        1010 file idle since=100
         1020 recovered
         1100 tx first \"refactor the tax code\"
         1100 tx usage 14000 model=claude-opus-5-5

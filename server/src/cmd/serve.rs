@@ -261,6 +261,7 @@ async fn assemble(
         home: home.dir().to_owned(),
     });
     let (alerts, told) = push::channel();
+    let started_ms = clock::wall_ms();
     let (hub, fleet) = hub::spawn(hub::Config {
         host: HostId::from(host.as_str()),
         home: home.dir().to_owned(),
@@ -295,6 +296,7 @@ async fn assemble(
         host,
         address,
         epoch: random_hex::<8>(),
+        started_ms,
         hub,
         alerts,
         push,

@@ -47,8 +47,7 @@ fn absent(item: &str) -> Problem {
 pub async fn explain(State(app): Shared, asked: Asked) -> Result<Json<Explanation>, Problem> {
     let item = which(asked)?;
     let known = ask_hub(&app, &item).await?.ok_or_else(|| absent(&item))?;
-    let oldest_ms = known.history.last().map(|(since, _)| since.wall_ms);
-    let earlier = earlier(&app, &known.item, oldest_ms).await;
+    let earlier = earlier(&app, &known.item).await;
     Ok(Json(explain::explain(Known {
         item: &known.item,
         evidence: &known.evidence,
@@ -72,7 +71,7 @@ async fn ask_hub(app: &App, item: &str) -> Result<Option<hub::Explained>, Proble
 
 /// Badges from before this start of the server. A journal that can't be read makes the answer shorter and
 /// nothing else: the evidence lies in memory.
-async fn earlier(app: &App, item: &Item, oldest_ms: Option<i64>) -> Vec<Transition> {
+async fn earlier(app: &App, item: &Item) -> Vec<Transition> {
     let agent = match (&item.agent, &item.tab) {
         (Some(agent), _) => Ok(Some(agent.to_string())),
         (None, Some(tab)) => app.store.last_agent(tab.to_string()).await,
@@ -91,6 +90,7 @@ async fn earlier(app: &App, item: &Item, oldest_ms: Option<i64>) -> Vec<Transiti
     lines
         .iter()
         .filter_map(|line| match journal::decode(line) {
+            Ok(record) if record.at.wall_ms >= app.started_ms => None,
             Ok(record) => match record.what {
                 What::Verdict(verdict) => Some(Transition::new(
                     verdict.since.wall_ms,
@@ -103,7 +103,6 @@ async fn earlier(app: &App, item: &Item, oldest_ms: Option<i64>) -> Vec<Transiti
                 None
             }
         })
-        .filter(|transition| oldest_ms.is_none_or(|oldest| transition.at_ms <= oldest))
         .collect()
 }
 

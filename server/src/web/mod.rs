@@ -67,6 +67,8 @@ pub struct App {
     pub address: String,
     /// Changes with every start.
     pub epoch: String,
+    /// Unix ms before anything was decided: what the journal has from earlier was another start's.
+    pub started_ms: i64,
     /// The fleet's owner.
     pub hub: hub::Handle,
     /// Who hears what a page has in front.
