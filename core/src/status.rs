@@ -508,6 +508,8 @@ pub(crate) struct Agent {
     /// A restart met it when its session had long gone on in a background job: its own file was frozen then.
     parked_when_found: bool,
     file_at: Time,
+    /// Since when it can't be read: what it says now is not known (rule 2).
+    file_torn: Option<Time>,
     file_first: Option<Time>,
     status: Option<Status>,
     seen_shell: bool,
@@ -604,6 +606,7 @@ impl Agent {
             file: None,
             parked_when_found: false,
             file_at: Time(0),
+            file_torn: None,
             file_first: None,
             status: None,
             seen_shell: false,

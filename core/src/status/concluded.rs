@@ -187,7 +187,7 @@ impl Agent {
         let led = self
             .turns
             .prompt_after(status_since.boot)
-            .filter(|t| now.boot >= t.at.boot + LEAD && t.at.boot > rest.led)
+            .filter(|t| !self.leads(t.at.boot, now.boot) && t.at.boot > rest.led)
             .map(|t| (t.at, matches!(t.what, What::Prompted { typed: true })));
         if let Some((at, typed)) = led {
             rest.led = at.boot;
@@ -735,14 +735,14 @@ impl Agent {
         if self
             .turns
             .prompt_after(idle_at.boot)
-            .is_some_and(|t| now.boot < t.at.boot + LEAD)
+            .is_some_and(|t| self.leads(t.at.boot, now.boot))
         {
             return Close::Wait;
         }
         if self
             .turns
             .prompt_line_after(*idle_at)
-            .is_some_and(|at| now.boot < at.boot + LEAD)
+            .is_some_and(|at| self.leads(at.boot, now.boot))
         {
             return Close::Wait;
         }
@@ -750,7 +750,8 @@ impl Agent {
             return Close::Before;
         }
         let events = self.deciding(spell, idle_at.boot);
-        let waited = now.boot >= closing.wait_from + END_WAIT;
+        // It may have gone on already.
+        let waited = now.boot >= closing.wait_from + END_WAIT && self.file_torn.is_none();
         match events.last() {
             Some(Turn {
                 what: What::Stopped(stop),

@@ -257,13 +257,18 @@ impl Agent {
         after.map(|t| t.at)
     }
 
+    /// A prompt stamped at `at` makes busy until the file had its second to follow, and could be read to say so.
+    pub(super) fn leads(&self, at: Time, now: Time) -> bool {
+        now < at + LEAD || self.file_torn.is_some_and(|torn| torn <= at + LEAD)
+    }
+
     /// A prompt that the file has not confirmed yet (rule 3).
     pub(super) fn prompt_lead(&self, now: Time) -> Option<Stamp> {
         let since = self.status.as_ref()?.since.boot;
         self.turns
             .prompt_after(since)
             .map(|t| t.at)
-            .filter(|at| now < at.boot + LEAD)
+            .filter(|at| self.leads(at.boot, now))
     }
 
     pub(super) fn outcome(&self, stop: &Stop) -> Outcome {
@@ -338,7 +343,7 @@ impl Agent {
                 _ if self
                     .turns
                     .prompt_after(closing.idle_at.boot)
-                    .is_some_and(|t| now.boot < t.at.boot + LEAD) =>
+                    .is_some_and(|t| self.leads(t.at.boot, now.boot)) =>
                 {
                     busy(closing.spell.start)
                 }

@@ -62,6 +62,7 @@ impl Agent {
             return;
         }
         self.removed = Some(now.boot);
+        self.file_torn = None;
         if let Some(ended) = self.ended {
             self.left.get_or_insert(ended);
         }
@@ -84,6 +85,7 @@ impl Agent {
     }
 
     pub(crate) fn on_file_unreadable(&mut self, ctx: &mut Ctx, now: Stamp, why: &str) {
+        self.file_torn.get_or_insert(now.boot);
         self.note(ctx, now, Source::File, format!("can't be read: {why}"));
     }
 
@@ -91,6 +93,7 @@ impl Agent {
         if at.boot < self.file_at {
             return;
         }
+        self.file_torn = None;
         self.file_at = at.boot;
         self.file_first.get_or_insert(now.boot);
         self.left = None;
@@ -226,7 +229,7 @@ impl Agent {
         self.phase = match phase {
             Phase::Unreported => self.first_status(ctx, &new),
             Phase::Resting(rest) => match kind {
-                StatusKind::Menu => Phase::Resting(rest),
+                StatusKind::Menu => self.menu_at_rest(rest, &new, old.as_ref()),
                 StatusKind::Quiet => self.resting_anew(rest, &new, old.as_ref()),
                 StatusKind::Busy | StatusKind::Dialog => {
                     let from = self.spell_from(&new, old.as_ref()).max(rest.ended);
@@ -315,7 +318,15 @@ impl Agent {
             let mut rest = Box::new(Rest::idle(new.since));
             rest.past = recovered.then(|| Past::of(Badge::Idle));
             return match new.kind() {
-                StatusKind::Quiet | StatusKind::Menu => Phase::Resting(rest),
+                StatusKind::Quiet | StatusKind::Menu if recovered => Phase::Resting(rest),
+                StatusKind::Menu => self.menu_at_rest(rest, new, None),
+                StatusKind::Quiet => match self.heard_unseen(&rest, None, new) {
+                    None => Phase::Resting(rest),
+                    Some(start) => {
+                        let spell = self.spell(start, start.boot, rest);
+                        Phase::Closing(Box::new(Closing::new(spell, new.since, None)))
+                    }
+                },
                 StatusKind::Busy | StatusKind::Dialog => {
                     rest.since = self.found;
                     let from = self.spell_from(new, None);
@@ -433,30 +444,50 @@ impl Agent {
         }
     }
 
-    /// Idle anew, or shell after idle. A turn so short that its busy was never seen has left its hooks.
+    /// Idle anew, or shell after idle: it was busy in between, unseen, and that ends as any other spell does. If its
+    /// hooks were heard it is known to have been more than a menu or a shell that ended.
     fn resting_anew(&mut self, rest: Box<Rest>, new: &Status, old: Option<&Status>) -> Phase {
         let Some(old) = old.filter(|o| o.kind() == StatusKind::Quiet) else {
             return Phase::Resting(rest);
         };
-        let first = self
+        let heard = self.heard_unseen(&rest, Some(old), new);
+        // All markers of a turn are written before the file says idle (measured: 9 to 200 ms, 2.1.332).
+        let after = Stamp {
+            boot: old.since.boot.max(rest.ended).max(rest.used) + JUST_AFTER,
+            ..old.since.later_ms()
+        };
+        let looked_for = rest.late.map(|late| late.start);
+        let start = heard.or(looked_for).unwrap_or(after);
+        let held = heard.is_none().then_some(Held::Rest);
+        let spell = self.spell(start, start.boot, rest);
+        Phase::Closing(Box::new(Closing::new(spell, new.since, held)))
+    }
+
+    /// The person's own menu, unless hooks were heard of a turn that it stands over: then the file was busy in
+    /// between, unseen.
+    fn menu_at_rest(&mut self, rest: Box<Rest>, new: &Status, old: Option<&Status>) -> Phase {
+        let rested = old.is_none_or(|o| o.kind() == StatusKind::Quiet);
+        match self.heard_unseen(&rest, old, new).filter(|_| rested) {
+            None => Phase::Resting(rest),
+            Some(start) => Phase::Working(self.spell(start, start.boot, rest)),
+        }
+    }
+
+    /// Where hooks say that something began between two words of the file that both rest, or before its first.
+    fn heard_unseen(&self, rest: &Rest, old: Option<&Status>, new: &Status) -> Option<Stamp> {
+        let known = old.map_or(Time(0), |old| old.since.boot);
+        let after = known.max(rest.ended).max(rest.used);
+        let mut unseen = self
             .turns
             .deciding()
-            .find(|t| {
-                t.at.boot > old.since.boot.max(rest.ended).max(rest.used)
-                    && t.at.boot <= new.since.boot
-                    && matches!(
-                        t.what,
-                        What::Prompted { .. } | What::Stopped(_) | What::CompactStarted
-                    )
-            })
-            .map(|t| t.at);
-        match first {
-            None => Phase::Resting(rest),
-            Some(start) => {
-                let spell = self.spell(start, start.boot, rest);
-                Phase::Closing(Box::new(Closing::new(spell, new.since, None)))
-            }
-        }
+            .filter(|t| t.at.boot > after && t.at.boot <= new.since.boot);
+        let first = unseen.find(|t| {
+            matches!(
+                t.what,
+                What::Prompted { .. } | What::Stopped(_) | What::CompactStarted
+            )
+        });
+        first.map(|t| t.at)
     }
 
     /// From where on prompts belong to a spell that begins now.

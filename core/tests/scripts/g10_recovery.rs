@@ -1060,3 +1060,167 @@ fn h05_h09_what_was_heard_before_a_second_restart_is_not_lost() {
         ",
     );
 }
+
+#[test]
+fn h11_what_the_file_said_while_it_could_not_be_read_is_not_known() {
+    // It went busy within the second of a prompt, but was read later.
+    check(
+        "
+        0    found pane=1
+        500  file idle
+        1000 hook prompt
+        1300 torn
+        2400 file@1290 busy
+        5000 hook stop
+        5060 file idle
+        8000 end
+        ",
+        "
+        500  idle
+        1000 busy
+        5060 review finished
+        6260 notify
+        ",
+    );
+    // A prompt that is long over does not come back with it.
+    check(
+        "
+        0    found pane=1
+        500  file idle
+        1000 hook prompt
+        9000 torn
+        9500 file idle
+        20000 end
+        ",
+        "
+        500  idle
+        1000 busy
+        2000 idle
+        ",
+    );
+    // It went busy within the half second after an end that nobody had told yet.
+    check(
+        "
+        0    found pane=1
+        500  file idle
+        1000 hook prompt
+        1050 file busy
+        2000 file idle
+        2050 torn
+        2900 file@2040 busy
+        4000 hook stop
+        4060 file idle
+        8000 end
+        ",
+        "
+        500  idle
+        1000 busy
+        4060 review finished
+        5260 notify
+        ",
+    );
+}
+
+#[test]
+fn h06_h11_a_turn_between_two_words_of_the_file_ends_as_any_other() {
+    let rested = "
+        0    found pane=1
+        500  file idle
+    ";
+    // No hook came: the transcript is asked.
+    check(
+        &format!(
+            "{rested}
+        3000 tx@2100 prompt unseen
+        3000 tx@2900 end unseen
+        3000 file idle since=3000
+        8000 end
+        "
+        ),
+        "
+        500  idle
+        3500 review finished
+        4700 notify
+        ",
+    );
+    // Its hooks are late.
+    check(
+        &format!(
+            "{rested}
+        3000 file idle since=3000
+        6000 hook@2100 prompt
+        7000 hook@2930 stop
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        7000 review finished
+        8200 notify
+        ",
+    );
+    // A review stays if nothing is known to have happened, and is not told of twice.
+    check(
+        &format!(
+            "{rested}
+        1000 hook prompt
+        1050 file busy
+        2000 hook stop
+        2060 file idle
+        9000 file idle since=9000
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2060 review finished
+        3260 notify
+        ",
+    );
+}
+
+#[test]
+fn q08_h11_a_dialog_of_a_turn_whose_beginning_the_file_did_not_tell() {
+    for first in ["500 file idle", "500 file none"] {
+        let world = check(
+            &format!(
+                "
+        0    found pane=1
+        {first}
+        1000 hook prompt
+        1300 hook pre Bash id=1 \"rm -rf /etc/lab\"
+        1600 file@1350 menu since=1350
+        9000 file busy
+        9500 hook post Bash id=1 \"rm -rf /etc/lab\"
+        9600 hook stop
+        9660 file idle
+        20000 end
+        "
+            ),
+            if first.ends_with("idle") {
+                "
+        500  idle
+        1000 busy
+        1600 needs-input dialog \"rm -rf /etc/lab\"
+        2800 notify
+        9000 busy
+        9000 withdraw
+        9660 review finished
+        10860 notify
+        "
+            } else {
+                "
+        1000 busy
+        1600 needs-input dialog \"rm -rf /etc/lab\"
+        2800 notify
+        9000 busy
+        9000 withdraw
+        9660 review finished
+        10860 notify
+        "
+            },
+        );
+        assert_eq!(words(&world.item('A')), "review finished");
+    }
+}

@@ -247,7 +247,7 @@ fn p07_a_file_written_anew_uses_no_stop_twice() {
         1000 hook prompt
         1050 file busy
         2000 file idle
-        2100 tx end
+        2100 tx@1990 end
         4000 hook@2007 stop
         9000 file idle since=9000
         20000 end
