@@ -21,6 +21,8 @@ pub mod sessions;
 
 pub mod product;
 
+pub mod answers;
+
 pub mod course;
 
 pub mod own;
