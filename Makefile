@@ -2,7 +2,7 @@
 # ARGS goes to `purplemux serve`: make run ARGS='--port 9000'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test versions fmt bench fidelity properties simulate deny
+.PHONY: help run test versions fmt bench fidelity answers properties simulate deny
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -24,6 +24,9 @@ bench: ## measure what docs/performance.md promises (minutes, on a quiet machine
 
 fidelity: ## random scripts through the real Claude Code, every badge judged (RUNS=200 SEED=1 SESSIONS=4)
 	@scripts/fidelity --runs $(or $(RUNS),200) --seed $(or $(SEED),1) --sessions $(or $(SESSIONS),4)
+
+answers: ## answers at random moments to the real Claude Code, half late or doubled (COUNT=200 SEED=1)
+	@scripts/answers --count $(or $(COUNT),200) --seed $(or $(SEED),1)
 
 properties: ## many random cases of the properties of the core (CASES=30000; SEED=… plays a run again)
 	@PROPTEST_CASES=$(or $(CASES),30000) $(if $(SEED),PROPTEST_RNG_SEED=$(SEED)) cargo test --locked --release -p purplemux-core --test properties

@@ -9,6 +9,8 @@
     reason = "it measures, and starts the programs under test"
 )]
 
+pub mod answers;
+
 pub mod lab;
 pub mod report;
 

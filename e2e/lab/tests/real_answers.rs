@@ -543,3 +543,148 @@ fn a13_stop_is_one_esc_while_busy_and_never_into_a_dialog() -> Result<()> {
     tab.settle("review(finished)")?;
     Ok(())
 }
+
+#[test]
+fn a02_a03_a12_ten_answers_at_random_moments_go_where_they_are_meant() -> Result<()> {
+    let rounds = purplemux_fidelity::answers::play(7, 10, |_| {})?;
+    ensure!(rounds.len() == 10, "{}", rounds.len());
+    for round in &rounds {
+        ensure!(round.wrong.is_empty(), "{round:?}");
+    }
+    ensure!(
+        rounds
+            .iter()
+            .flat_map(|round| &round.answers)
+            .any(|(_, outcome)| outcome.is_sent()),
+        "none was sent"
+    );
+    Ok(())
+}
+
+/// One question, or one of several, with a choice or with boxes to tick.
+fn question(text: &str, several: bool, labels: [&str; 3]) -> serde_json::Value {
+    let options =
+        labels.map(|label| json!({"label": label, "description": format!("about {label}")}));
+    json!({"question": text, "header": labels[0], "multiSelect": several, "options": options})
+}
+
+/// Every dialog that can be answered, in a pane of this width: approved, refused, allowed for good; a question, two
+/// questions, boxes to tick; a plan; trust; one behind a menu.
+fn every_dialog_in(cols: u16) -> Result<()> {
+    let lab = Lab::start(&format!("a-{cols}"))?;
+    let resize = |tab: &Tab<'_>| {
+        let cols = cols.to_string();
+        tab.pane.tmux("resize-window", &["-x", &cols, "-y", "44"])
+    };
+    let strange = lab.home().dir().join("strange");
+    std::fs::create_dir(&strange)?;
+    let mut tab = lab.tab_in(TabKind::Terminal, strange)?;
+    resize(&tab)?;
+    tab.shell_ready()?;
+    tab.enter("claude")?;
+    tab.expect_unmeasured(&["needs-input(startup)"])?;
+    let asked = tab.open_card()?;
+    sent(
+        &lab,
+        &lab.answer(&asked, &asked.choice("Yes, I trust this folder")?)?,
+    )?;
+    tab.ready()?;
+    // Approved and refused.
+    let asked = asks(&mut tab, "touch a.txt")?;
+    sent(&lab, &lab.answer(&asked, &asked.choice("Yes")?)?)?;
+    tab.expect(&["busy", "review(finished)"])?;
+    let asked = asks(&mut tab, "touch b.txt")?;
+    sent(&lab, &lab.answer(&asked, &asked.choice("No")?)?)?;
+    tab.expect(&["idle"])?;
+    ensure!(
+        tab.dir.join("a.txt").exists() && !tab.dir.join("b.txt").exists(),
+        "as answered"
+    );
+    // Allowed for good: the next one is not asked about.
+    let fetch = |at: &str| {
+        let input = json!({"url": format!("http://127.0.0.1:9/{at}"), "prompt": "say it"});
+        format!("tool: WebFetch {input} ;; say fetched")
+    };
+    tab.prompt(&fetch("first"))?;
+    tab.expect(&["needs-input(permission)"])?;
+    let asked = tab.open_card()?;
+    let for_good = asked.choice("Yes, and don't ask again for 127.0.0.1")?;
+    sent(&lab, &lab.answer(&asked, &for_good)?)?;
+    tab.expect(&["busy", "review(finished)"])?;
+    tab.prompt(&fetch("second"))?;
+    tab.expect(&["review(finished)"])?;
+    // A question; two of them, one with boxes.
+    let one = json!({"questions": [question("Which colour?", false, ["Amber", "Violet", "Teal"])]});
+    tab.prompt(&format!("tool: AskUserQuestion {one} ;; say thanks"))?;
+    tab.expect(&["needs-input(question)"])?;
+    let asked = tab.open_card()?;
+    sent(&lab, &lab.answer(&asked, &asked.choice("Teal")?)?)?;
+    tab.expect(&["busy", "review(finished)"])?;
+    let two = json!({"questions": [
+        question("Which shape?", false, ["Dot", "Bar", "Ring"]),
+        question("Which sizes?", true, ["Small", "Middle", "Large"]),
+    ]});
+    tab.prompt(&format!("tool: AskUserQuestion {two} ;; say thanks"))?;
+    tab.expect(&["needs-input(question)"])?;
+    let asked = tab.open_card()?;
+    sent(&lab, &lab.answer(&asked, &asked.choice("Ring")?)?)?;
+    let asked = tab.card("the boxes", |asked| asked.card["part"]["index"] == 1)?;
+    sent(
+        &lab,
+        &lab.answer(&asked, &json!({"do": "check", "options": [1, 2]}))?,
+    )?;
+    let asked = tab.card("the page that sends them", |asked| {
+        asked.card["submit"] == true
+    })?;
+    sent(&lab, &lab.answer(&asked, &json!({"do": "submit"}))?)?;
+    tab.expect(&["busy", "review(finished)"])?;
+    let told = transcripts(&lab);
+    for answer in ["Teal", "Ring", "Middle, Large"] {
+        ensure!(told.contains(answer), "Claude was told {answer:?}");
+    }
+    // Behind a menu of the person's own.
+    tab.prompt("sleep 4 then bash: touch c.txt ;; say understood")?;
+    tab.enter("/model")?;
+    tab.expect(&["needs-input(permission)"])?;
+    let asked = tab.card("a card that says why not", |asked| asked.cannot().is_some())?;
+    let why = refused(&lab.answer(&asked, &json!({"do": "choose", "option": 0}))?)?;
+    ensure!(why.contains("menu is open"), "{why}");
+    tab.pane.press_away(&["Escape"], "Select model")?;
+    let asked = tab.open_card()?;
+    sent(&lab, &lab.answer(&asked, &json!({"do": "reject"}))?)?;
+    tab.expect(&["idle"])?;
+    ensure!(!tab.dir.join("c.txt").exists(), "it was refused");
+    box_is_empty(&tab)?;
+    // A plan, refused and then carried out.
+    let mut tab = lab.tab(TabKind::Terminal)?;
+    resize(&tab)?;
+    tab.start_claude("claude --permission-mode plan")?;
+    for (label, then) in [("No", "idle"), ("Yes", "review(finished)")] {
+        tab.prompt("plan ;; say done")?;
+        // Until the hook comes it is a permission, as Claude's file says.
+        tab.settle("needs-input(plan)")?;
+        let asked = tab.open_card()?;
+        let labels = asked.labels();
+        let chosen = labels.iter().find(|is| is.starts_with(label));
+        let choice = asked.choice(chosen.with_context(|| format!("{labels:?}"))?)?;
+        sent(&lab, &lab.answer(&asked, &choice)?)?;
+        tab.settle(then)?;
+        box_is_empty(&tab)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a01_a05_a06_a09_a11_every_dialog_in_40_columns() -> Result<()> {
+    every_dialog_in(40)
+}
+
+#[test]
+fn a01_a05_a06_a11_every_dialog_in_80_columns() -> Result<()> {
+    every_dialog_in(80)
+}
+
+#[test]
+fn a01_a05_a06_a11_every_dialog_in_200_columns() -> Result<()> {
+    every_dialog_in(200)
+}
