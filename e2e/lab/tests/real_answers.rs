@@ -242,8 +242,9 @@ fn a06_two_questions_are_answered_one_by_one_and_submitted() -> Result<()> {
             {"label": "Alpha", "description": "first"}, {"label": "Beta", "description": "second"},
             {"label": "Gamma", "description": "third"}]},
     ]});
-    let ask = |tab: &mut Tab<'_>| -> Result<Asked> {
-        tab.prompt(&format!("tool: AskUserQuestion {questions} ;; say thanks"))?;
+    // The end of a prompt is what is waited for on the screen: no two may have the same.
+    let ask = |tab: &mut Tab<'_>, end: &str| -> Result<Asked> {
+        tab.prompt(&format!("tool: AskUserQuestion {questions} ;; say {end}"))?;
         tab.expect(&["needs-input(question)"])?;
         let first = tab.open_card()?;
         ensure!(
@@ -254,7 +255,7 @@ fn a06_two_questions_are_answered_one_by_one_and_submitted() -> Result<()> {
         ensure!(first.labels()[..2] == ["Amber", "Violet"], "{}", first.card);
         Ok(first)
     };
-    let first = ask(&mut tab)?;
+    let first = ask(&mut tab, "thanks")?;
     sent(&lab, &lab.answer(&first, &first.choice("Violet")?)?)?;
     let second = tab.card("the second question", |asked| {
         asked.card["part"]["index"] == 1
@@ -300,7 +301,7 @@ fn a06_two_questions_are_answered_one_by_one_and_submitted() -> Result<()> {
     box_is_empty(&tab)?;
 
     // Esc cancels all, also from the second one.
-    let first = ask(&mut tab)?;
+    let first = ask(&mut tab, "no thanks")?;
     sent(&lab, &lab.answer(&first, &first.choice("Amber")?)?)?;
     let second = tab.card("the second question", |asked| {
         asked.card["part"]["index"] == 1
@@ -660,7 +661,7 @@ fn every_dialog_in(cols: u16) -> Result<()> {
     resize(&tab)?;
     tab.start_claude("claude --permission-mode plan")?;
     for (label, then) in [("No", "idle"), ("Yes", "review(finished)")] {
-        tab.prompt("plan ;; say done")?;
+        tab.prompt(&format!("plan ;; say done after {label}"))?;
         // Until the hook comes it is a permission, as Claude's file says.
         tab.settle("needs-input(plan)")?;
         let asked = tab.open_card()?;
