@@ -537,4 +537,28 @@ mod tests {
         assert_eq!(play.notify(2, Kind::Ask, false), ["desk! 2"]);
         assert_eq!(play.wait(60), ["phone! 2"]);
     }
+
+    #[test]
+    fn m02_in_front_on_one_device_mutes_no_other() {
+        // The row in front of a viewer on the desk, and another row in front of one on the phone.
+        let mut play = Play::with(both());
+        play.looks(1, "phone", Some("another"));
+        play.looks(2, "tablet", Some("row"));
+        assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
+        assert_eq!(play.wait(9), ["phone! 1"]);
+        // Quiet where it is in front when its time comes.
+        let mut play = Play::with(both());
+        assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
+        play.looks(1, "phone", Some("row"));
+        assert_eq!(play.wait(120), [""; 0]);
+    }
+
+    #[test]
+    fn what_calls_nobody_waits_for_no_look_either() {
+        // The row is in front on the desk: the phone shows it at once all the same, since it makes no sound.
+        let mut play = Play::with(both());
+        play.looks(1, "desk", Some("row"));
+        assert_eq!(play.notify(1, Kind::Review, true), ["phone 1"]);
+        assert_eq!(play.alerts.deadline(), None);
+    }
 }

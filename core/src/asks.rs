@@ -370,3 +370,6 @@ pub(crate) fn words_of(tool: &ToolCall) -> Words {
         options: question.map(|q| q.options.clone()).unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests;

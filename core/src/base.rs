@@ -251,3 +251,6 @@ impl Verdict {
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -92,3 +92,6 @@ impl Stamp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
