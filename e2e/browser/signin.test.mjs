@@ -36,4 +36,15 @@ test("without a login there is no session to see", async () => {
   await page.getByRole("heading", { name: "Sign in to purplemux" }).waitFor();
   assert.deepEqual(await violations(page), []);
   assert.equal(await page.locator("[role=treeitem]").count(), 0);
+
+  // Where no link can be opened, as on a home screen, it is pasted.
+  const field = page.getByRole("textbox", { name: "Or paste the link here" });
+  await field.fill("https://example.net/");
+  await field.press("Enter");
+  await page.getByRole("alert").getByText("This link did not work.").waitFor();
+  await field.fill(` ${await lab.link()} `);
+  await picture(page, "link-pasted");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Sign in to purplemux" }).waitFor({ state: "detached" });
+  assert.deepEqual(page.faults, []);
 });
