@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import type { Ask, Card, CardOption, ServerMsg } from "../wire/protocol.ts";
-import { aftermath, answerWords, byDigit, cardOf, changeOf, cut, dialogOf, goesOn, heard, isField, isMulti, isTinted, pressable, pressed, standing, type Tries, tryOf } from "./answer.ts";
+import { aftermath, answerWords, byDigit, cardOf, changesOf, cut, dialogOf, goesOn, heard, isField, isMulti, isTinted, pressable, pressed, standing, type Tries, tryOf } from "./answer.ts";
 import { item } from "./sample.ts";
 import { sayer } from "./words.ts";
 
@@ -159,7 +159,9 @@ describe("card", () => {
     expect(answerWords(card, { do: "words", text: "use 1 file" }, say)).toBe("use 1 file");
   });
 
-  test("lines of a change", () => {
-    expect([" 12 + added", "12 -removed", " 7   kept", "1 +", "touch -a 1 + 2", "- a list"].map(changeOf)).toEqual(["add", "del", null, "add", null, null]);
+  test("lines of a change, as Claude draws them", () => {
+    // From an edit dialog of 2.1.332.
+    expect(changesOf(["notes.txt", " 1  lab notes", " 2 +with one more line", "   +that is long", " 3 -", " 4  kept", "   -no"])).toEqual([null, null, "add", "add", "del", null, null]);
+    expect(changesOf(["touch -a 1 + 2", "- a list", "+x"])).toEqual([null, null, null]);
   });
 });

@@ -163,10 +163,17 @@ export const isField = (option: CardOption) => /^type something/i.test(option.la
 /** Where several may be checked: Claude's own row that goes on with them. */
 export const goesOn = (card: Card) => (isMulti(card) ? card.options.find((option) => option.checked === null && option.number === null) : undefined);
 
-/** A drawn line of a change: added, removed, or neither. */
-export function changeOf(line: string): "add" | "del" | null {
-  const sign = /^\s*\d+ ?\s*([+-])(?:\s|\S|$)/.exec(line)?.[1];
-  return sign === "+" ? "add" : sign === "-" ? "del" : null;
+export type Change = "add" | "del" | null;
+
+/** Of each drawn line whether it is added, removed or neither. A long one goes on in lines that have the sign alone. */
+export function changesOf(lines: readonly string[]): Change[] {
+  let before: Change = null;
+  return lines.map((line) => {
+    const [, number = "", sign] = /^ *(\d* )?([+-])/.exec(line) ?? [];
+    const change: Change = sign === "+" ? "add" : sign === "-" ? "del" : null;
+    before = number.trim() !== "" || change === before ? change : null;
+    return before;
+  });
 }
 
 /** What one answer is called on the way. */

@@ -171,3 +171,10 @@ describe("what a row says beside its badge", () => {
     expect(lineOf(row({ state: "busy", detail: { doing: "retrying" } }), say)).toBe("Retrying");
   });
 });
+
+test("a file that is asked about is called by its place in the session's directory, a command is itself", () => {
+  const asks = (text: string) => lineOf(item({ id: "a", cwd: "/home/me/shop", state: "needs-input", detail: { ask: { id: 1, kind: "permission", text, options: [] } } }), sayer("en"));
+  expect(asks("/home/me/shop/src/tax.ts")).toBe("src/tax.ts");
+  expect(asks("/etc/nginx/sites/shop.conf")).toBe("…/sites/shop.conf");
+  for (const text of ["/bin/true --now", "pnpm test", "/home/me/shopping list"]) expect(asks(text)).toBe(text);
+});

@@ -192,7 +192,7 @@ export function lineOf(item: Item, say: Say): string {
   const { detail } = item;
   switch (item.state) {
     case "needs-input":
-      return firstLine(detail.ask?.text ?? "") || askFallback(item, say);
+      return shortFile(firstLine(detail.ask?.text ?? ""), item.cwd) || askFallback(item, say);
     case "busy":
       return busyLine(item, say);
     case "review": {
@@ -249,6 +249,12 @@ export function firstLine(text: string): string {
     if (bare !== "") return bare;
   }
   return "";
+}
+
+/** A file is called as in its session's directory, and otherwise by its end, where its name is; other text is itself. */
+function shortFile(text: string, cwd: string | null): string {
+  if (!/^\/\S+$/.test(text)) return text;
+  return cwd !== null && text.startsWith(`${cwd}/`) ? text.slice(cwd.length + 1) : shortPath(text);
 }
 
 /** The last two parts of a path: enough to tell rows apart, short enough for one. */
