@@ -142,7 +142,11 @@ test("a card arms, says what became of a press, and no option moves", async () =
   await card.getByText(/^Answered on Safari, iPhone, \d\d:\d\d: “Yes”\.$/).waitFor();
   assert.deepEqual(await places(card), before);
   await page.keyboard.press("1");
+  // Words that another device types into it draw it anew: still nothing can be pressed.
   await played.show({ ...CARD, reading: "five" });
+  await card.getByText(/^Answered on Safari, iPhone/).waitFor();
+  await page.keyboard.press("1");
+  played.answered({ reading: "four", outcome: "sent" });
   await page.locator("[data-said=elsewhere]").waitFor();
   assert.equal(played.answers().length, 3);
   assert.deepEqual(page.faults, []);
@@ -200,6 +204,7 @@ test("a card is a sheet under the thumb, is folded to a bar, and says so when no
   await card.getByRole("button", { name: "Next" }).tap();
   await until("the answer", () => played.answers().length === 1);
   assert.deepEqual(played.answers()[0].answer, { do: "check", options: [1] });
+  played.answered({ request: played.answers()[0].request, outcome: "sent", what: "Violet" });
 
   await played.show({ ...CARD, reading: "two", options: [], reject: false, words: false, cannot: "This dialog is taller than its screen." });
   const taller = page.getByRole("region", { name: "Bash command" });
