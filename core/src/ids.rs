@@ -113,3 +113,19 @@ pub struct PaneKey {
 /// server's epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EpisodeId(pub u64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn n10_an_agent_is_named_by_machine_process_and_start() {
+        let key = AgentKey {
+            host: HostId::from("here"),
+            pid: 12,
+            start: 345,
+        };
+        assert_eq!(key.to_string(), "here:12:345");
+        assert_eq!(key.born(), Time::from_ms(3_450));
+    }
+}

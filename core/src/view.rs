@@ -227,3 +227,6 @@ pub struct Evidence {
     /// The present badge came with this; at most one line of an agent has it.
     pub decided: bool,
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,3 +16,4 @@ mod g6_conversations;
 mod g7_errors;
 mod g8_processes;
 mod g9_identity;
+mod why;
