@@ -595,3 +595,6 @@ pub(crate) fn same_call(a: &ToolCall, b: &ToolCall) -> bool {
         (None, _) | (_, None) => a.name == b.name && a.input_digest == b.input_digest,
     }
 }
+
+#[cfg(test)]
+mod tests;
