@@ -67,6 +67,8 @@ pub struct World {
     shown: BTreeMap<char, String>,
     told: Vec<EpisodeId>,
     taken_back: Vec<EpisodeId>,
+    /// What is to be watched from when on and until when, and who was forgotten: no badge shows it.
+    pub asked: Vec<String>,
     /// What outlives a restart.
     pub kept: BTreeMap<char, Persisted>,
     /// The transcript can be read.
@@ -123,6 +125,7 @@ impl World {
             shown: BTreeMap::new(),
             told: Vec::new(),
             taken_back: Vec::new(),
+            asked: Vec::new(),
             kept: BTreeMap::new(),
             readable: true,
             unseen: Vec::new(),
@@ -215,11 +218,12 @@ impl World {
                     self.kept
                         .insert(letter_of(&agent), beneath.unwrap_or(shown));
                 }
-                Effect::WatchTranscript { .. }
-                | Effect::UseTranscript { .. }
-                | Effect::WatchCpu { .. }
-                | Effect::Record { .. } => {}
+                Effect::WatchTranscript { agent, on } => self.ask(&agent, "transcript", on),
+                Effect::WatchCpu { agent, on } => self.ask(&agent, "cpu", on),
+                Effect::UseTranscript { .. } | Effect::Record { .. } => {}
                 Effect::Forget { agent } => {
+                    self.asked
+                        .push(format!("{} {}forget", self.now, prefix(letter_of(&agent))));
                     self.kept.remove(&letter_of(&agent));
                 }
             }
@@ -232,6 +236,12 @@ impl World {
         for answer in answers {
             self.step(answer);
         }
+    }
+
+    fn ask(&mut self, agent: &AgentKey, what: &str, on: bool) {
+        let (now, who) = (self.now, prefix(letter_of(agent)));
+        let on = if on { "on" } else { "off" };
+        self.asked.push(format!("{now} {who}{what} {on}"));
     }
 
     /// The moment `ms` after boot, as the clocks are set now.

@@ -16,4 +16,5 @@ mod g6_conversations;
 mod g7_errors;
 mod g8_processes;
 mod g9_identity;
+mod told;
 mod why;
