@@ -360,3 +360,52 @@ fn q05_q06_q07_the_file_s_word_fits_only_its_own_requests() {
         );
     }
 }
+
+#[test]
+fn q11_once_the_file_has_named_another_what_stood_beside_the_first_says_nothing() {
+    let moved = Standing {
+        since: OPENED + Duration::from_secs(5),
+        ..standing(OPENED)
+    };
+    let mut asks = Asks::default();
+    let slow = OPENED - Duration::from_millis(400);
+    bash(&mut asks, slow, 1);
+    asks.add(at(slow), lane("b"), Wanted::Tool(tool("Bash", 2)));
+    let third = OPENED + Duration::from_secs(1);
+    asks.add(at(third), lane("c"), Wanted::Tool(tool("Bash", 3)));
+    assert_eq!(named(&asks, &Turns::default(), moved), Some(third.0));
+}
+
+#[test]
+fn q11_who_is_not_shown_is_named_only_if_no_other_waits() {
+    let turns = Turns::default();
+    let first = AskName(OPENED, None);
+    let shown = Standing {
+        shown: Some(&first),
+        ..standing(OPENED)
+    };
+    // One beside the dialog and one that came later, both before the answer to the shown one.
+    let mut asks = Asks::default();
+    bash(&mut asks, OPENED, 1);
+    asks.add(at(OPENED), lane("b"), Wanted::Tool(tool("Bash", 2)));
+    let later = OPENED + Duration::from_secs(1);
+    asks.add(at(later), lane("c"), Wanted::Tool(tool(PLAN_TOOL, 3)));
+    asks.tool_ended(at(later + NEXT), None, &tool("Bash", 1));
+    let front = asks.front(&turns, &WaitingFor::Permission, shown);
+    assert_eq!(front, Front::Doubt(None));
+    // The shown one has an older one beside it: either may be in front.
+    let of_b = AskName(OPENED + Duration::from_millis(100), lane("b"));
+    let mut asks = Asks::default();
+    asks.add(
+        at(OPENED + Duration::from_millis(60)),
+        lane("z"),
+        Wanted::Tool(tool("Bash", 1)),
+    );
+    asks.add(at(of_b.0), lane("b"), Wanted::Tool(tool("Bash", 2)));
+    let shown = Standing {
+        shown: Some(&of_b),
+        ..standing(OPENED)
+    };
+    let front = asks.front(&turns, &WaitingFor::Permission, shown);
+    assert_eq!(front, Front::Doubt(Some(AskKind::Permission)));
+}

@@ -1,6 +1,7 @@
 //! Scripts: situations of the case catalogue told as signals with times, each with the whole course of badges,
 //! notifications and withdrawals that has to follow. Named by the case's id.
 
+mod bounds;
 mod dsl;
 
 mod g10_recovery;

@@ -93,7 +93,7 @@ fn kept(world: &World) -> Option<(Badge, u64)> {
 }
 
 #[test]
-fn h03_what_is_kept_is_the_badge_and_its_moment() {
+fn what_is_kept_is_the_badge_and_its_moment() {
     assert_eq!(kept(&run(IDLE)), Some((Badge::Idle, 500)));
     let busy = format!("{IDLE}\n 1000 hook prompt\n 1050 file busy\n");
     let world = run(&busy);
@@ -122,7 +122,7 @@ fn q11_the_ask_that_is_kept_is_the_one_on_the_card() {
 }
 
 #[test]
-fn m04_not_now_is_heard_once_and_only_for_its_episode() {
+fn not_now_is_heard_once_and_only_for_its_episode() {
     let asked = format!("{IDLE}\n 1000 hook prompt\n 1050 file busy\n 1500 file permission\n");
     let seen = "500 idle\n 1000 busy\n 1500 needs-input permission\n";
     // Before anybody was told: nobody is.

@@ -49,7 +49,7 @@ fn p09_that_it_was_read_decided() {
 }
 
 #[test]
-fn h03_of_unknown_the_restart_decided() {
+fn of_unknown_the_restart_decided() {
     let script = "
         2000 restored@1000 busy
         2000 found
@@ -129,4 +129,25 @@ fn the_badges_so_far_newest_first() {
             (20_000, busy),
         ]
     );
+}
+
+#[test]
+fn claude_s_own_words_stand_in_the_evidence() {
+    let lines = |script: &str| -> Vec<String> {
+        let said = said(script).into_iter();
+        said.map(|evidence| evidence.line.to_string()).collect()
+    };
+    for source in ["startup", "resume", "clear", "compact", "fork", "teleport"] {
+        let all = lines(&format!("0 found\n 200 hook start {source}"));
+        assert!(all.contains(&format!("SessionStart · {source}")), "{all:?}");
+    }
+    for (status, word) in [
+        ("permission", "permission prompt"),
+        ("input", "input needed"),
+        ("menu", "dialog open"),
+        ("worker", "worker request"),
+    ] {
+        let all = lines(&format!("{IDLE}\n 1050 file busy\n 1500 file {status}"));
+        assert!(all.contains(&format!("waiting · {word}")), "{all:?}");
+    }
 }
