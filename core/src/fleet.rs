@@ -927,3 +927,6 @@ fn urgency(badge: &Badge) -> u8 {
         Badge::Idle => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;
