@@ -2,7 +2,7 @@
 # ARGS goes to `purplemux serve`: make run ARGS='--port 9000'.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test versions fmt bench fidelity answers properties simulate deny
+.PHONY: help run test versions fmt bench fidelity answers properties simulate deny mutants
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
@@ -33,6 +33,9 @@ properties: ## many random cases of the properties of the core (CASES=30000; SEE
 
 simulate: ## a model of Claude Code against the decisions, by seed (HISTORIES=1000000 or MINUTES=10; SEED=… KEEP_GOING=1)
 	@scripts/simulate
+
+mutants: ## one change of the core at a time: does a test notice? (FILE=core/src/asks.rs; the whole core takes hours)
+	@scripts/mutants
 
 deny: ## licences, sources and forbidden crates (needs cargo-deny)
 	@scripts/deny
