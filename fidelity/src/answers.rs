@@ -408,12 +408,11 @@ pub fn table(rounds: &[Round]) -> String {
         line(&format!("{dialog:?} | {moment:?}"), rounds);
     }
     line("all |", &rounds.iter().collect::<Vec<_>>());
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for (_, outcome) in rounds.iter().flat_map(|round| &round.answers) {
         if !outcome.is_sent() {
-            *reasons
-                .entry(outcome.body["error"].as_str().unwrap_or(""))
-                .or_default() += 1;
+            let why = outcome.body["error"].as_str().unwrap_or_default();
+            *reasons.entry(without_particulars(why)).or_default() += 1;
         }
     }
     out.push('\n');
@@ -421,4 +420,12 @@ pub fn table(rounds: &[Round]) -> String {
         writeln!(out, "- {count} × {why}").unwrap_or_default();
     }
     out
+}
+
+/// A reason without who answered what and when: that is another one each time.
+fn without_particulars(why: &str) -> String {
+    let (before, rest) = why.split_once(" (").unwrap_or((why, ""));
+    let (_, after) = rest.split_once(')').unwrap_or(("", rest));
+    let before = before.split_once(" at ").map_or(before, |(what, _)| what);
+    format!("{before}{after}")
 }
