@@ -137,3 +137,25 @@ fn not_now_is_heard_once_and_only_for_its_episode() {
         &format!("{seen} 2700 notify"),
     );
 }
+
+#[test]
+fn c01_h09_what_a_compaction_hides_is_kept_and_what_a_turn_hides_is_not() {
+    let review = |script: &str| {
+        let world = run(&format!("{REVIEW}\n{script}"));
+        match kept(&world) {
+            Some((Badge::Review(_), 2_060)) => true,
+            Some((Badge::Busy(_), _)) => false,
+            other => panic!("{other:?} {:?}", world.seen),
+        }
+    };
+    // While the file stays idle: a PreCompact, and a prompt.
+    assert!(review("20000 hook compact\n 20100 end"));
+    assert!(!review("20000 hook prompt\n 20100 end"));
+    // While the file is busy.
+    assert!(review("20000 hook compact\n 20050 file busy\n 20100 end"));
+    assert!(!review("20000 hook prompt\n 20050 file busy\n 20100 end"));
+    // While the end of a turn is looked for.
+    assert!(!review(
+        "20000 hook prompt\n 20050 file busy\n 20600 file idle\n 20610 end"
+    ));
+}
