@@ -159,3 +159,20 @@ fn c01_h09_what_a_compaction_hides_is_kept_and_what_a_turn_hides_is_not() {
         "20000 hook prompt\n 20050 file busy\n 20600 file idle\n 20610 end"
     ));
 }
+
+#[test]
+fn q14_without_a_status_the_episode_is_kept_with_its_badge() {
+    let turn = "
+        0    found
+        100  file none
+        1000 hook start startup
+        4000 hook prompt
+        4100 hook pre Bash id=1 ls
+    ";
+    for end in ["5000 hook stop", "5000 hook pr Bash ls"] {
+        let world = run(&format!("{turn}\n {end}\n 9000 end"));
+        assert!(world.item('A').episode.is_some());
+        assert_eq!(world.kept[&'A'].episode, world.item('A').episode);
+        assert_eq!(world.kept[&'A'].since, world.item('A').since);
+    }
+}
