@@ -3,7 +3,7 @@
 use purplemux_core::Badge;
 
 use crate::dsl::{World, check, run};
-use crate::g1_plain::{IDLE, REVIEW};
+use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
 
 /// What was asked of the server in this script.
 fn asked(script: &str) -> Vec<String> {
@@ -175,4 +175,12 @@ fn q14_without_a_status_the_episode_is_kept_with_its_badge() {
         assert_eq!(world.kept[&'A'].episode, world.item('A').episode);
         assert_eq!(world.kept[&'A'].since, world.item('A').since);
     }
+}
+
+#[test]
+fn r08_what_was_told_of_a_parked_session_is_taken_back() {
+    check(
+        &format!("{REVIEW}\n 9000 file idle parked=j1\n 20000 end"),
+        &format!("{REVIEW_SEEN}\n 9000 withdraw"),
+    );
 }
