@@ -1,8 +1,9 @@
 //! What no badge shows: what is watched, whom nobody is told of, and what is kept over a restart.
 
 use purplemux_core::Badge;
+use purplemux_core::view::Source;
 
-use crate::dsl::{World, check, run};
+use crate::dsl::{World, check, key, run};
 use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
 
 /// What was asked of the server in this script.
@@ -183,4 +184,17 @@ fn r08_what_was_told_of_a_parked_session_is_taken_back() {
         &format!("{REVIEW}\n 9000 file idle parked=j1\n 20000 end"),
         &format!("{REVIEW_SEEN}\n 9000 withdraw"),
     );
+}
+
+#[test]
+fn p09_looking_at_a_dialog_does_not_clear_it() {
+    let asked = format!("{IDLE}\n 1000 hook prompt\n 1050 file busy\n 1500 file permission\n");
+    let told = "0 found\n 100 file none\n 1000 hook start startup\n 4000 hook prompt\n 4500 hook pr Bash ls\n";
+    for script in [asked.as_str(), told] {
+        let world = run(&format!("{script} 7000 seen\n 9000 end"));
+        assert!(matches!(kept(&world), Some((Badge::NeedsInput(_), _))));
+        assert!(matches!(world.item('A').badge, Some(Badge::NeedsInput(_))));
+        let said = world.fleet.explain(&key('A'));
+        assert!(said.iter().all(|line| line.source != Source::Person));
+    }
 }
