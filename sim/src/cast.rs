@@ -181,6 +181,14 @@ fn moved(mut entries: Vec<Entry>, first: usize) -> Vec<Entry> {
                 *file += first;
             }
             Due::Unread(id) => *id += first,
+            Due::IfRead {
+                look,
+                died,
+                came: _,
+            } => {
+                *look += first;
+                *died += first;
+            }
             Due::Silence { file, busy } => {
                 *file += first;
                 if let Some(busy) = busy {

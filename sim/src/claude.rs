@@ -102,7 +102,18 @@ pub struct Claude {
     /// A fork's transcript begins, at its first prompt, with the lines of this conversation.
     copies: Option<usize>,
     /// The entry of the dialog that moved to the front, and whose answered tool tells so.
-    card: Option<(usize, Option<u32>)>,
+    card: Option<Card>,
+}
+
+/// A dialog that moved to the front and of which nothing has told yet.
+#[derive(Clone, Debug)]
+struct Card {
+    /// Its place in the entries of the row that the session has now.
+    entry: usize,
+    /// The subagent whose answered tool tells it; none: the main lane's.
+    agent: Option<u32>,
+    /// The end of the pane's process that must be seen as well: this row began with it.
+    left: Option<Id>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +153,11 @@ struct Parked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Rest {
     Idle,
+    /// Of a review that was read, if this look reached anybody.
+    Read {
+        look: Id,
+        error: Option<Arc<str>>,
+    },
     Review {
         error: Option<Arc<str>>,
         typed: bool,
@@ -373,7 +389,14 @@ impl Claude {
         // What was just changing may be seen to change in the new row.
         let recent = entries.partition_point(|entry| entry.from + 1000 <= now);
         let last = entries.len() - 1;
-        for (place, entry) in entries.iter().enumerate().skip(recent.saturating_sub(1)) {
+        // Nor has anything told of a dialog in front when its row changes (Q11): until then the one before
+        // it is shown in this row too.
+        let card = self.card.take().filter(|card| card.entry == last);
+        let first = recent.saturating_sub(1);
+        let first = card
+            .as_ref()
+            .map_or(first, |card| first.min(card.entry.saturating_sub(1)));
+        for (place, entry) in entries.iter().enumerate().skip(first) {
             let mut entry = entry.clone();
             entry.from = now.max(entry.from);
             entry.push = Push::Perhaps;
@@ -392,19 +415,41 @@ impl Claude {
                 | Due::End { .. }
                 | Due::Unless { .. }
                 | Due::Unread(_)
-                | Due::Silence { .. } => Due::Never,
+                | Due::Silence { .. }
+                | Due::IfRead { .. } => Due::Never,
             };
             self.entries.push(entry);
         }
-        if recent > last {
-            self.entries.push(Entry {
-                want: self.right(),
-                from: now,
-                due: due(),
-                push: Push::Perhaps,
-                why: "R08 the job lives on without a pane",
-                cast: self.cast,
-            });
+        let lives_on = |want, due| Entry {
+            want,
+            from: now,
+            due,
+            push: Push::Perhaps,
+            why: "R08 the job lives on without a pane",
+            cast: self.cast,
+        };
+        let read = match &self.rest {
+            Rest::Read { look, error } if self.right() == Want::Idle => Some((*look, error)),
+            Rest::Idle | Rest::Read { .. } | Rest::Review { .. } => None,
+        };
+        if let Some(mut card) = card {
+            card.entry = self.entries.len() - 1;
+            card.left = Some(died);
+            self.card = Some(card);
+        } else if let Some((look, error)) = read
+            && (recent > last || entries[last].due.rests_on(look))
+        {
+            // Whoever looked at a page that was not served has read nothing (P09, H04).
+            self.entries.retain(|entry| !entry.due.rests_on(look));
+            let error = error.clone();
+            for (want, came) in [(Want::Idle, true), (Want::Review { error }, false)] {
+                let due = Due::IfRead { look, came, died };
+                let entry = lives_on(want, due);
+                self.entries.push(entry);
+            }
+        } else if recent > last {
+            let entry = lives_on(self.right(), due());
+            self.entries.push(entry);
         }
         entries.push(none(now, due(), "R08 the pane's Claude has left"));
         self.truth = self.right();
@@ -751,7 +796,7 @@ impl Claude {
             return Want::Busy;
         }
         match &self.rest {
-            Rest::Idle => Want::Idle,
+            Rest::Idle | Rest::Read { .. } => Want::Idle,
             Rest::Review { error, .. } => Want::Review {
                 error: error.clone(),
             },
@@ -1047,8 +1092,13 @@ impl Claude {
         let now = self.now;
         let since = self.entries.last().map_or(0, |entry| entry.from);
         if let (true, Some(pane)) = (self.rests_in_review() && now >= since + 2000, self.pane) {
-            self.rest = Rest::Idle;
+            let error = if let Want::Review { error } = &self.truth {
+                error.clone()
+            } else {
+                None
+            };
             let look = self.emit(now, What::Looked { pane });
+            self.rest = Rest::Read { look, error };
             let due = Due::After {
                 all: vec![look],
                 ms: 300,
@@ -1883,7 +1933,11 @@ impl Claude {
         if next_asks && !told {
             // Of two answers in a row without a result between them nothing tells.
             let unclear = self.card.take().is_some();
-            self.card = (!unclear).then_some((self.entries.len() - 1, asked.agent));
+            self.card = (!unclear).then_some(Card {
+                entry: self.entries.len() - 1,
+                agent: asked.agent,
+                left: None,
+            });
         }
         if next_asks {
             let front = self.dialogs.front().map(|next| next.touched);
@@ -2127,7 +2181,7 @@ impl Claude {
         };
         let push = match &self.rest {
             Rest::Review { typed: false, .. } => Push::Perhaps,
-            Rest::Review { .. } | Rest::Idle => Push::Yes,
+            Rest::Review { .. } | Rest::Read { .. } | Rest::Idle => Push::Yes,
         };
         if self.old {
             let from = self.signals[stop].0.at;
@@ -2830,14 +2884,12 @@ impl Claude {
 
     /// Nothing but the result of the answered tool tells that the next dialog is in front (Q11).
     fn card_moves(&mut self, agent: Option<u32>, hook: Id) {
-        if let Some((entry, of)) = self.card
-            && of == agent
-        {
-            self.card = None;
-            self.entries[entry].due = Due::After {
-                all: vec![hook],
-                ms: 400,
+        if let Some(card) = self.card.take_if(|card| card.agent == agent) {
+            let (all, ms) = match card.left {
+                None => (vec![hook], 400),
+                Some(left) => (vec![hook, left], 1000),
             };
+            self.entries[card.entry].due = Due::After { all, ms };
         }
     }
 

@@ -13,6 +13,8 @@ const DEADLINE_MS: u64 = 300;
 const WAIT_MS: u64 = 500;
 /// A question to the transcript and its answer.
 const PROBE_MS: u64 = 50;
+/// A process's end.
+const DEATH_MS: u64 = 1000;
 /// After a start of the server everything is right within this.
 const RECOVERY_MS: u64 = 2000;
 /// Rule 6: a push follows 1 to 3 s after the badge.
@@ -108,6 +110,7 @@ impl Judge<'_> {
                 }
                 Some(latest + ms)
             }
+            Due::IfRead { died, .. } => Some(self.decided(*died)? + DEATH_MS),
             Due::End {
                 hook,
                 file,
@@ -194,6 +197,15 @@ impl Judge<'_> {
         for entry in entries {
             if let Due::Unread(write) = entry.due
                 && self.decided(write).is_some()
+            {
+                continue;
+            }
+            if let Due::IfRead {
+                look,
+                came,
+                died: _,
+            } = entry.due
+                && self.arrived(look).is_some() != came
             {
                 continue;
             }

@@ -124,6 +124,17 @@ pub enum Due {
     /// An end in silence: the wait of half a second after the file, then nothing found.
     /// If the busy before it was read at all.
     Silence { file: Id, busy: Option<Id> },
+    /// A second after a pane's process `died`, in the row of the job that lives on, and right at all only if
+    /// this look reached somebody (`came`), or only if it did not.
+    IfRead { look: Id, came: bool, died: Id },
+}
+
+impl Due {
+    /// It waits for this signal to arrive.
+    #[must_use]
+    pub fn rests_on(&self, id: Id) -> bool {
+        matches!(self, Self::After { all, ms: _ } if all.contains(&id))
+    }
 }
 
 /// Whether the stay in this badge is to be pushed, if it lasts.

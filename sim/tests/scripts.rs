@@ -95,3 +95,211 @@ fn what_is_printed_is_rust() {
     assert!(bare(source).contains(&bare(&one_of_each().as_rust())));
     is_right(one_of_each(), 1, "none");
 }
+
+/// The pane's Claude leaves a second before the agent's tool ends, of two dialogs the first was answered. Nothing
+/// but that tool's end tells that the second is in front (Q11), and by then the session has a row of its own.
+#[test]
+fn q11_r08_the_pane_is_left_between_two_dialogs() {
+    let history = History {
+        panes: 2,
+        steps: vec![
+            Step {
+                wait: 29334,
+                seed: 864282722190323670,
+                pane: 0,
+                act: Act::Start {
+                    how: Start::Plain,
+                    same_pid: false,
+                },
+            },
+            Step {
+                wait: 2353,
+                seed: 7124179834978731054,
+                pane: 1,
+                act: Act::Prompt(Turn {
+                    pieces: vec![Piece::Think {
+                        silent: 3127,
+                        text: 1712,
+                    }],
+                    end: End::Error {
+                        kind: 0,
+                        late: true,
+                    },
+                    blocked: false,
+                }),
+            },
+            Step {
+                wait: 83,
+                seed: 1587768736472192181,
+                pane: 0,
+                act: Act::Park,
+            },
+            Step {
+                wait: 4875,
+                seed: 5414399379918718191,
+                pane: 0,
+                act: Act::Nothing,
+            },
+            Step {
+                wait: 29,
+                seed: 16252453376191810932,
+                pane: 0,
+                act: Act::Attach,
+            },
+            Step {
+                wait: 94,
+                seed: 5626837886744607055,
+                pane: 0,
+                act: Act::Prompt(Turn {
+                    pieces: vec![
+                        Piece::Think {
+                            silent: 383,
+                            text: 185,
+                        },
+                        Piece::Agent {
+                            think: 2228,
+                            tools: vec![
+                                Tool {
+                                    ms: 3613,
+                                    dialog: Some(Dialog::Permission),
+                                    fails: false,
+                                },
+                                Tool {
+                                    ms: 4598,
+                                    dialog: Some(Dialog::Permission),
+                                    fails: false,
+                                },
+                            ],
+                        },
+                        Piece::Tool(Tool {
+                            ms: 109,
+                            dialog: Some(Dialog::Permission),
+                            fails: false,
+                        }),
+                    ],
+                    end: End::Answer {
+                        vetoes: 1,
+                        slow: 6500,
+                    },
+                    blocked: false,
+                }),
+            },
+            Step {
+                wait: 159,
+                seed: 2610348493459097552,
+                pane: 1,
+                act: Act::Esc,
+            },
+            Step {
+                wait: 175,
+                seed: 5036034643257097244,
+                pane: 0,
+                act: Act::Nothing,
+            },
+            Step {
+                wait: 320,
+                seed: 7746897632188127241,
+                pane: 0,
+                act: Act::Nothing,
+            },
+            Step {
+                wait: 1213,
+                seed: 206371100078036438,
+                pane: 1,
+                act: Act::Compact { ms: 11276 },
+            },
+            Step {
+                wait: 1449,
+                seed: 14925042988442812810,
+                pane: 0,
+                act: Act::Yes,
+            },
+            Step {
+                wait: 15,
+                seed: 7953449578183891720,
+                pane: 0,
+                act: Act::Exit,
+            },
+        ],
+    };
+    is_right(history, 12608546628138410587, "none");
+}
+
+/// Parked, attached, a failed turn, a look, and the pane's Claude leaves.
+fn read_and_left() -> History {
+    History {
+        panes: 1,
+        steps: vec![
+            Step {
+                wait: 1726,
+                seed: 5841929833046337363,
+                pane: 0,
+                act: Act::Start {
+                    how: Start::Plain,
+                    same_pid: false,
+                },
+            },
+            Step {
+                wait: 685,
+                seed: 8088689263385440309,
+                pane: 0,
+                act: Act::Nothing,
+            },
+            Step {
+                wait: 1176,
+                seed: 9371196038091212825,
+                pane: 0,
+                act: Act::Park,
+            },
+            Step {
+                wait: 8820,
+                seed: 1909228698648624713,
+                pane: 0,
+                act: Act::Nothing,
+            },
+            Step {
+                wait: 1655,
+                seed: 4063200105168005682,
+                pane: 0,
+                act: Act::Attach,
+            },
+            Step {
+                wait: 187,
+                seed: 13541618292426482647,
+                pane: 0,
+                act: Act::Prompt(Turn {
+                    pieces: vec![],
+                    end: End::Error {
+                        kind: 0,
+                        late: false,
+                    },
+                    blocked: false,
+                }),
+            },
+            Step {
+                wait: 6254,
+                seed: 3956564907382254832,
+                pane: 0,
+                act: Act::Look,
+            },
+            Step {
+                wait: 1637,
+                seed: 10697266641400214177,
+                pane: 0,
+                act: Act::Exit,
+            },
+        ],
+    }
+}
+
+/// The server is down during the look, so nobody can have looked: the job's row is the review, unread.
+#[test]
+fn p09_h04_r08_a_look_at_a_page_that_is_not_served_reads_nothing() {
+    is_right(read_and_left(), 3848537255808505487, "restart");
+}
+
+/// And where the look came, the job's row rests.
+#[test]
+fn p09_r08_a_review_that_was_read_is_read_in_the_row_of_its_job() {
+    is_right(read_and_left(), 1, "none");
+}
