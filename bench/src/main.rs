@@ -10,6 +10,7 @@
     reason = "it measures time, and what processes cost"
 )]
 
+mod answers;
 mod crowded;
 mod frames;
 mod giant;
@@ -92,6 +93,12 @@ enum What {
         #[arg(long, default_value_t = 20)]
         runs: usize,
     },
+    /// From a tap on a card to the key in the agent's pane.
+    Answers {
+        /// How many.
+        #[arg(long, default_value_t = 50)]
+        taps: usize,
+    },
     /// A journal of 100,000 events, read and played again.
     Replay {
         /// How many times.
@@ -111,6 +118,7 @@ fn main() -> anyhow::Result<ExitCode> {
         What::Storm { seconds } => storm::measure(seconds)?,
         What::Slow { seconds } => slow::measure(seconds)?,
         What::Giant { runs } => giant::measure(runs)?,
+        What::Answers { taps } => answers::measure(taps)?,
         What::Replay { runs } => replay::measure(runs)?,
     };
     Ok(if kept {

@@ -95,6 +95,13 @@ impl Viewer {
         Ok(viewer)
     }
 
+    /// Says something to the server.
+    pub fn say(&mut self, message: &ClientMsg) -> anyhow::Result<()> {
+        let text = serde_json::to_string(message)?;
+        self.socket.send(Message::text(text))?;
+        Ok(())
+    }
+
     /// Takes in one frame; when it came.
     pub fn next(&mut self) -> anyhow::Result<Instant> {
         let (at, text) = loop {

@@ -371,11 +371,44 @@ impl Tail {
     }
 }
 
+/// The `tmux attach` as tmux lists it, for as long as it is ours.
+struct Client {
+    typed: tmux::Typed,
+    pid: Option<u32>,
+}
+
+impl Client {
+    fn new(typed: &tmux::Typed, pid: Option<u32>) -> Self {
+        if let Some(pid) = pid {
+            typed.attached(pid);
+        }
+        Self {
+            typed: typed.clone(),
+            pid,
+        }
+    }
+
+    fn heard(&self, bytes: &[u8]) {
+        if let Some(pid) = self.pid {
+            self.typed.heard(pid, bytes);
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(pid) = self.pid {
+            self.typed.left(pid);
+        }
+    }
+}
+
 /// One `tmux attach` in its pty.
 struct Link {
     read: pty_process::OwnedReadPty,
     write: pty_process::OwnedWritePty,
     child: Child,
+    client: Client,
     since: Instant,
     /// It has drawn something. Until then its terminal still cooks what is typed: a Ctrl-C would be for the
     /// attach itself, and be lost.
@@ -396,10 +429,12 @@ impl Link {
             .spawn(pts)
             .context("Can't run tmux; is it installed?")?;
         let (read, write) = pty.into_split();
+        let client = Client::new(tmux.typed(), child.id());
         Ok(Self {
             read,
             write,
             child,
+            client,
             since: Instant::now(),
             ready: false,
         })
@@ -411,6 +446,7 @@ impl Link {
             read,
             write,
             mut child,
+            client: _client,
             since: _,
             ready: _,
         } = self;
@@ -520,7 +556,12 @@ impl Task {
                 }
                 ask = inbox.recv(), if self.keys.len() < KEYS_BYTES_MAX => match ask {
                     None | Some(Ask::Leave) => break false,
-                    Some(Ask::Keys(bytes)) => self.keys.extend(bytes),
+                    Some(Ask::Keys(bytes)) => {
+                        if let Some(link) = &self.link {
+                            link.client.heard(&bytes);
+                        }
+                        self.keys.extend(bytes);
+                    }
                     Some(Ask::Resize(size)) => self.resize(size.clamped()),
                     Some(Ask::Credit(bytes)) => {
                         behind_since = None;

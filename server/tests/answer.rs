@@ -510,3 +510,56 @@ fn a01_the_command_line_prints_the_card_and_answers_it() {
         "{printed}"
     );
 }
+
+#[test]
+fn a03_who_types_in_the_terminal_goes_first() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let (actor, ask) = asked(&server, &browser, "touch a.txt");
+    actor.on("1", &prompt(), "busy");
+    let mut terminal = browser.terminal(&actor.tab, 120, 36);
+    terminal.until("Do you want to proceed?");
+    let mut viewer = browser.status();
+    // The key of the person is on its way; what it does is not drawn yet.
+    terminal.keys("1");
+    say(&mut viewer.socket, &choose(&actor, &ask, 1, 2));
+    refusal(&mut viewer);
+    keys_stay(&actor, &["1"]);
+}
+
+#[test]
+fn a01_leaving_the_terminal_for_the_card_delays_nothing() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let (actor, ask) = asked(&server, &browser, "touch a.txt");
+    actor.on("1", &prompt(), "busy");
+    let mut terminal = browser.terminal(&actor.tab, 120, 36);
+    terminal.until("Do you want to proceed?");
+    // The size may have changed with it, and the card with that.
+    let ask = wait("no card", || {
+        let now = actor.ask(&server);
+        (now["id"] == ask["id"]).then_some(now)
+    });
+    std::thread::sleep(Duration::from_secs(1));
+    let mut viewer = browser.status();
+    // As xterm.js does it when the focus goes.
+    terminal.keys("\u{1b}[O");
+    let from = Instant::now();
+    say(&mut viewer.socket, &choose(&actor, &ask, 1, 0));
+    let last = told(&mut viewer).pop().unwrap();
+    assert!(
+        matches!(
+            last,
+            ServerMsg::Answered {
+                outcome: Sending::Sent,
+                ..
+            }
+        ),
+        "{last:?}"
+    );
+    assert!(
+        from.elapsed() < Duration::from_millis(900),
+        "{:?}",
+        from.elapsed()
+    );
+}

@@ -5,6 +5,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use purplemux_core::witness::FileStatus;
 use purplemux_core::{AgentKey, PaneKey, Time};
@@ -92,13 +93,19 @@ pub struct Sight {
     pub seal: Option<Seal>,
     /// Keys would not reach the agent, or not it alone; a sentence.
     pub deaf: Option<&'static str>,
-    /// A key came from a terminal that is attached there, less than two seconds ago: what it does may not be drawn
-    /// yet (60 to 90 ms, measured, Claude Code 2.1.332), and ours would go to what comes then.
+    /// A key came from a terminal that is attached there a moment ago: what it does may not be drawn yet (60 to 90 ms,
+    /// measured, Claude Code 2.1.332), and ours would go to what comes then.
     pub somebody_types: bool,
 }
 
 /// What tmux is asked about the pane.
-const STATE: &str = "#{pane_dead} #{pane_in_mode} #{pane_input_off} #{pane_synchronized} #{pane_width} #{session_activity} #{pane_tty}";
+const STATE: &str = "#{pane_dead} #{pane_in_mode} #{pane_input_off} #{pane_synchronized} #{pane_width} #{window_id} #{pane_tty}";
+
+/// And about every terminal that is attached.
+const CLIENTS: &str = "#{client_pid} #{client_activity} #{client_control_mode} #{window_id}";
+
+/// A key typed in a terminal of ours has had its effect after this.
+const QUIET: Duration = Duration::from_millis(150);
 
 /// Looks once.
 ///
@@ -117,15 +124,17 @@ pub async fn look(
             &[
                 &["display-message", "-p", "-t", pane, STATE],
                 &["capture-pane", "-p", "-e", "-t", pane],
+                &["list-clients", "-F", CLIENTS],
             ],
         )
         .await?
         .into_iter();
     let state = said.next().and_then(|lines| lines.into_iter().next());
     let rows = said.next().unwrap_or_default();
+    let clients = said.next().unwrap_or_default();
     let state = state.unwrap_or_default();
     let words: Vec<&str> = state.splitn(7, ' ').collect();
-    let [dead, in_mode, input_off, synchronized, width, activity, tty] = words[..] else {
+    let [dead, in_mode, input_off, synchronized, width, window, tty] = words[..] else {
         // A pane that is gone: tmux says so by saying nothing.
         return Err(tmux::Error::Gone);
     };
@@ -146,11 +155,28 @@ pub async fn look(
         in_mode: set(in_mode),
         seal: seal(&place.agent, dirs),
         deaf,
-        // tmux tells whole seconds only.
-        somebody_types: activity
+        somebody_types: clients
+            .iter()
+            .any(|client| types_in(client, window, tmux.typed())),
+    })
+}
+
+/// Whether something was typed in this client a moment ago, if it shows this window.
+fn types_in(client: &str, window: &str, typed: &tmux::Typed) -> bool {
+    let words: Vec<&str> = client.split(' ').collect();
+    let [pid, activity, control, shows] = words[..] else {
+        return false;
+    };
+    if shows != window || control == "1" {
+        return false;
+    }
+    match pid.parse().ok().and_then(|pid| typed.last(pid)) {
+        Some(last) => last.is_some_and(|at| clock::boot().since(at) < QUIET),
+        // Not ours: tmux tells whole seconds only.
+        None => activity
             .parse::<i64>()
             .is_ok_and(|at| clock::wall_ms() / 1000 - at <= 1),
-    })
+    }
 }
 
 /// Why keys typed into this terminal would not reach the agent.

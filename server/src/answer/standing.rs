@@ -265,7 +265,11 @@ impl Reader<'_> {
         let shown = match &self.shown {
             Some(shown) if shown.reading == job.reading => shown.clone(),
             Some(_) => return refused("This prompt changed."),
-            None => return refused("What is on the screen can't be answered now."),
+            // It was let through with the card from before.
+            None => {
+                let why = self.card.as_ref().and_then(|card| card.cannot.clone());
+                return refused(&why.unwrap_or_else(|| "This prompt changed.".to_owned()));
+            }
         };
         clock::reached(shown.ready).await;
         if self.asked().is_none() {

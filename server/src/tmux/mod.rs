@@ -19,10 +19,12 @@ mod client;
 mod place;
 mod program;
 mod scope;
+mod typed;
 
 pub mod environment;
 
 pub use place::Place;
+pub use typed::Typed;
 
 /// Name of the session that the control client is in; never a tab, never listed.
 pub const HUB_SESSION: &str = "purplemux-hub";
@@ -169,6 +171,7 @@ pub struct Handle {
     outdated: watch::Receiver<Option<String>>,
     look_at_program: Arc<Notify>,
     place: Arc<Place>,
+    typed: Typed,
 }
 
 /// What xterm.js can do, for a tmux client that draws for it.
@@ -206,6 +209,7 @@ impl Handle {
             outdated,
             look_at_program,
             place,
+            typed: Typed::default(),
         }
     }
 
@@ -223,7 +227,14 @@ impl Handle {
             outdated,
             look_at_program: Arc::new(Notify::new()),
             place: Arc::new(Place::of(Path::new("/nowhere"))),
+            typed: Typed::default(),
         }
+    }
+
+    /// When the person last typed in terminals of ours.
+    #[must_use]
+    pub fn typed(&self) -> &Typed {
+        &self.typed
     }
 
     /// The server's socket, whether or not it runs.

@@ -150,6 +150,11 @@ impl Actor {
         fs::write(self.dir.join("on").join(key), commands).unwrap();
     }
 
+    /// From now on this key makes it run these commands of a shell, as a tool of Claude's would.
+    pub fn runs_on(&self, key: &str, commands: &str) {
+        fs::write(self.dir.join("on").join(key), format!("{commands}\n")).unwrap();
+    }
+
     /// The keys that have reached it, one after the other, as bash quotes them.
     pub fn keys(&self) -> Vec<String> {
         let keys = fs::read_to_string(self.dir.join("keys")).unwrap_or_default();
