@@ -40,6 +40,9 @@ fn the_newest_word_for_the_badge_decided() {
     assert_eq!(decided(&menu).1, Some(Says::NeedsInput));
     let marker = format!("{file}\n 2000 tx interrupt\n 2060 file idle\n 9000 end");
     assert_eq!(decided(&marker).1, Some(Says::Idle));
+    // Not whatever was said last.
+    let silent = format!("{file}\n 2000 file idle\n 2100 hook note auth_success\n 9000 end");
+    assert_eq!(decided(&silent), (Source::File, Some(Says::Idle), 2_000));
 }
 
 #[test]
