@@ -154,3 +154,12 @@ fn claude_s_own_words_stand_in_the_evidence() {
         assert!(all.contains(&format!("waiting · {word}")), "{all:?}");
     }
 }
+
+#[test]
+fn d06_of_what_nobody_said_the_newest_word_decided() {
+    // A start-up dialog has no word of its own.
+    assert_eq!(
+        decided("0 found\n 60 key\n 9000 end"),
+        (Source::File, None, 60)
+    );
+}
