@@ -163,3 +163,12 @@ fn d06_of_what_nobody_said_the_newest_word_decided() {
         (Source::File, None, 60)
     );
 }
+
+#[test]
+fn c01_that_a_session_goes_on_after_a_compaction_says_nothing() {
+    for (source, says) in [("startup", Some(Says::Idle)), ("compact", None)] {
+        let said = said(&format!("0 found\n 200 hook start {source}"));
+        let hook = said.iter().find(|line| line.source == Source::Hook);
+        assert_eq!(hook.expect("it was heard").says, says, "{source}");
+    }
+}
