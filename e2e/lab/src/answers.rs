@@ -176,9 +176,11 @@ impl Tab<'_> {
 /// What stands in Claude's box at the end of this screen.
 pub fn in_box(screen: &str) -> Option<String> {
     let rows: Vec<&str> = screen.trim_end().lines().collect();
-    let is_rule = |row: &&&str| row.chars().count() > 10 && row.chars().all(|c| c == '─');
-    let bottom = rows.iter().rposition(|row| is_rule(&row))?;
-    let top = rows[..bottom].iter().rposition(|row| is_rule(&row))?;
+    let is_rule = |row: &&str| row.chars().count() > 10 && row.chars().all(|c| c == '─');
+    // The upper one may hold the session's title.
+    let is_edge = |row: &&str| row.starts_with("──") && row.ends_with('─');
+    let bottom = rows.iter().rposition(is_rule)?;
+    let top = rows[..bottom].iter().rposition(is_edge)?;
     let inside = &rows[top + 1..bottom];
     let first = inside.first()?.strip_prefix(['❯', '!'])?;
     let mut words = vec![first.trim()];
@@ -236,5 +238,25 @@ impl Drop for Person {
         // Each fails only when it has ended already.
         drop(self.terminal.kill());
         drop(self.terminal.wait());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_the_box_is_read() {
+        let rule = "─".repeat(30);
+        let edge = format!("{} Lab session ─", "─".repeat(16));
+        for top in [&rule, &edge] {
+            let screen =
+                |typed: &str| format!("● said\n{top}\n❯ {typed}\n{rule}\n  ⏸ manual mode on\n\n");
+            assert_eq!(in_box(&screen("")).as_deref(), Some(""));
+            assert_eq!(in_box(&screen("4")).as_deref(), Some("4"));
+            assert_eq!(in_box(&screen("a\n  b")).as_deref(), Some("a b"));
+        }
+        assert_eq!(in_box(&format!("{rule}\n Bash command\n ❯ 1. Yes\n")), None);
+        assert_eq!(in_box("lab$ "), None);
     }
 }
