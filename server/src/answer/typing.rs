@@ -493,7 +493,11 @@ fn digit(dialog: &Dialog, choice: &Choice) -> Option<u8> {
 
 /// An option that is a box to write in (measured, Claude Code 2.1.332): its label is this until something is written.
 pub fn is_for_words(choice: &Choice) -> bool {
-    matches!(choice.label.as_str(), "Type something." | "Type something")
+    matches!(
+        choice.label.as_str(),
+        // Its digit only moves the mark there (measured, Claude Code 2.1.332).
+        "Type something." | "Type something" | "Tell Claude what to change"
+    )
 }
 
 /// The option that takes words: a permission's "No", a question's own.
