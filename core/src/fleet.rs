@@ -176,7 +176,7 @@ impl Fleet {
             }
             Event::TranscriptRead { agent, request, ok } => {
                 if let Some(known) = self.agents.get_mut(&agent) {
-                    known.on_transcript_read(request, ok);
+                    known.on_transcript_read(now, request, ok);
                     self.settle(now, &agent);
                 }
             }
@@ -234,7 +234,7 @@ impl Fleet {
         let handovers = self
             .handovers
             .values()
-            .filter(|h| !h.done)
+            .filter(|h| !h.done && !self.agents.get(&h.job).is_some_and(Agent::unreadable))
             .filter_map(|h| h.due)
             .map(|due| (due, "a parked session's job takes over"));
         self.agents
@@ -596,7 +596,8 @@ impl Fleet {
             if handover.due.is_none() && successor.reported() {
                 handover.due = Some(now.boot + HANDOVER);
             }
-            handover.done = working || handover.due.is_some_and(|due| now.boot >= due);
+            let waited = handover.due.is_some_and(|due| now.boot >= due);
+            handover.done = working || waited && !successor.unreadable();
         }
     }
 

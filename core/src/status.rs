@@ -24,7 +24,7 @@ use crate::base::{self, Base};
 use crate::effect::Effect;
 use crate::event::Persisted;
 use crate::ids::{AgentKey, ConversationId, EpisodeId};
-use crate::time::{Stamp, Time};
+use crate::time::{CLOCK_SLACK_MS, Stamp, Time};
 use crate::turns::{Line, Stop, TranscriptEnd, Turn, Turns, What};
 use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Says, Source};
 use crate::witness::{
@@ -53,6 +53,11 @@ const LATE_READS: [Duration; 4] = [
 const JUST_AFTER: Duration = Duration::from_nanos(1);
 /// An answer about the transcript is awaited this long; reading its end takes milliseconds.
 const TRANSCRIPT_WAIT: Duration = Duration::from_secs(1);
+/// After a start the right badge is shown within two seconds: for so long a transcript that can't be read is asked
+/// again …
+const RECOVERY: Duration = Duration::from_millis(1_700);
+/// … each time after this.
+const READ_AGAIN: Duration = Duration::from_millis(200);
 /// A line may be stamped this long before it can be read.
 const READ_SLACK: Duration = Duration::from_secs(2);
 /// A badge must hold this long before anybody is told (rule 6 allows 1 to 3 s).
@@ -109,7 +114,7 @@ impl Ctx {
 enum Reading {
     NotAsked,
     Asked { request: u64, at: Time },
-    Answered { ok: bool },
+    Answered { ok: bool, at: Time },
 }
 
 /// The file's status with the moment it changed to it.
@@ -354,6 +359,8 @@ impl Dialog {
 #[derive(Clone, Copy, Debug)]
 struct Unheard {
     start: Stamp,
+    /// Where its prompts begin.
+    began: Time,
     idle_at: Stamp,
     typed: bool,
     /// Start of the spell that followed …
@@ -363,6 +370,11 @@ struct Unheard {
 }
 
 impl Unheard {
+    /// Between which moments it was heard of.
+    fn heard(&self) -> (Time, Time) {
+        (self.began, self.from)
+    }
+
     /// Where its Stop belongs.
     fn end(&self) -> Stamp {
         Stamp {
@@ -524,6 +536,9 @@ pub(crate) struct Agent {
     transcript: Option<Arc<str>>,
     /// When its lines were last given.
     read_up_to: Option<Time>,
+    /// How far the wall clock was ahead of the boot clock, in ms, when lines were last given; and before it was set.
+    wall_ahead: Option<i64>,
+    wall_ahead_before: Option<i64>,
     /// It did not exist when it was last looked for.
     pub transcript_missing: bool,
     pub hooks_heard: bool,
@@ -620,6 +635,8 @@ impl Agent {
             conversation_at: Stamp::default(),
             transcript: None,
             read_up_to: None,
+            wall_ahead: None,
+            wall_ahead_before: None,
             transcript_missing: false,
             hooks_heard: false,
             newest_hook: Time(0),
@@ -715,6 +732,9 @@ impl Agent {
         let mut answer = |reading: Reading| {
             if let Reading::Asked { at, .. } = reading {
                 due.push((at + TRANSCRIPT_WAIT, "no answer about the transcript"));
+            }
+            if let Reading::Answered { ok: false, at } = reading {
+                due.push((at + READ_AGAIN, "the transcript could not be read"));
             }
         };
         match &self.phase {
@@ -823,6 +843,11 @@ impl Agent {
 
     pub(crate) fn has_left(&self) -> bool {
         self.left.is_some()
+    }
+
+    /// Nobody knows what its file says now.
+    pub(crate) fn unreadable(&self) -> bool {
+        self.file_torn.is_some()
     }
 
     /// When its status was first known; for a parked session's successor.

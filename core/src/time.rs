@@ -61,17 +61,20 @@ pub struct Stamp {
 }
 
 /// Clocks drift and are mapped by the millisecond; more than this is a clock that was set.
-const CLOCK_SLACK_MS: i64 = 50;
+pub(crate) const CLOCK_SLACK_MS: i64 = 50;
 
 impl Stamp {
     /// The wall clock was not set between the two moments, so that it may order them.
     #[must_use]
     pub fn same_clock(self, other: Self) -> bool {
-        let booted = |stamp: Self| {
-            let boot_ms = i64::try_from(stamp.boot.as_ms()).unwrap_or(i64::MAX);
-            stamp.wall_ms.saturating_sub(boot_ms)
-        };
-        booted(self).abs_diff(booted(other)) <= CLOCK_SLACK_MS.unsigned_abs()
+        self.wall_ahead_ms().abs_diff(other.wall_ahead_ms()) <= CLOCK_SLACK_MS.unsigned_abs()
+    }
+
+    /// How far the wall clock is ahead of the boot clock: the moment of the boot, as this wall clock has it.
+    #[must_use]
+    pub(crate) fn wall_ahead_ms(self) -> i64 {
+        let boot_ms = i64::try_from(self.boot.as_ms()).unwrap_or(i64::MAX);
+        self.wall_ms.saturating_sub(boot_ms)
     }
 
     /// The next millisecond of the wall: what was written in the same one is not later.

@@ -506,9 +506,9 @@ impl Turns {
         self.end_in_transcript(after.later_ms()) == TranscriptEnd::Interrupted
     }
 
-    /// Whether this is the Stop of a turn that was heard of before `from`, where the prompts of the next one begin, and
-    /// whose Stop was not.
-    pub(crate) fn ends_turn_before(&self, from: Time, turn: &Turn) -> bool {
+    /// Whether this is the Stop of a turn that was heard of between `start` and `from`, where the prompts of the next
+    /// one begin, and whose Stop was not. (A teammate's message makes a turn under the id of the one before.)
+    pub(crate) fn ends_turn_before(&self, start: Time, from: Time, turn: &Turn) -> bool {
         let Some(prompt) = turn.prompt.as_ref().filter(|_| turn.lane.is_none()) else {
             return false;
         };
@@ -520,16 +520,16 @@ impl Turns {
         };
         turn.what.stop().is_some()
             && turn.at.boot >= from
-            && same().any(|t| t.at.boot < from)
+            && same().any(|t| t.at.boot >= start && t.at.boot < from)
             && !same().any(|t| t.what.stop().is_some())
     }
 
-    /// Restamps the Stop of a turn that was heard of before `from` as if it had come at `to`, and gives it.
-    pub(crate) fn move_stop_before(&mut self, from: Time, to: Stamp) -> Option<Stop> {
+    /// Restamps the Stop of a turn that was heard of between `start` and `from` as if it had come at `to`, and gives it.
+    pub(crate) fn move_stop_before(&mut self, start: Time, from: Time, to: Stamp) -> Option<Stop> {
         let place = self
             .hooks
             .iter()
-            .position(|t| self.ends_turn_before(from, t))?;
+            .position(|t| self.ends_turn_before(start, from, t))?;
         let turn = self.hooks.remove(place)?;
         let stop = turn.what.stop().cloned();
         self.add(Turn { at: to, ..turn });

@@ -212,8 +212,14 @@ impl Agent {
         let past = rest.past.as_mut()?;
         ctx.recovered?;
         self.read(ctx, now, &mut past.reading);
-        let reading = past.reading;
-        if matches!(reading, Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT) {
+        if matches!(past.reading, Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT) {
+            return None;
+        }
+        if let Some(again) = self.read_again(past.reading, now) {
+            if now.boot >= again {
+                past.reading = Reading::NotAsked;
+                self.read(ctx, now, &mut past.reading);
+            }
             return None;
         }
         let status = self.status.as_ref()?;
@@ -372,7 +378,7 @@ impl Agent {
             self.read(ctx, now, &mut question.reading);
             if question.dialog.is_none()
                 && open_in_transcript
-                && matches!(question.reading, Reading::Answered { ok: true })
+                && matches!(question.reading, Reading::Answered { ok: true, .. })
             {
                 self.serial += 1;
                 question.dialog = Some(Dialog::asking(self.serial, at, words, ctx.ask()));
@@ -505,7 +511,7 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        matches!(spell.menu, Reading::Answered { ok: true }) && self.tool_stands_open(spell)
+        matches!(spell.menu, Reading::Answered { ok: true, .. }) && self.tool_stands_open(spell)
     }
 
     /// A tool of the spell has no result. Its PreToolUse may be late or lost: then the transcript has the call.
@@ -545,7 +551,7 @@ impl Agent {
         if let Close::Before = close
             && closing.spell.before.past.is_some()
         {
-            match self.ask_transcript(closing.reading, true, now) {
+            match self.ask_transcript(&closing, true, now) {
                 Some(undecided) => close = undecided,
                 None => self.judge_past(&mut closing.spell),
             }
@@ -564,7 +570,7 @@ impl Agent {
         match close {
             Close::Wait => return (Phase::Closing(closing), false),
             Close::Read => {
-                let mut reading = closing.reading;
+                let mut reading = Reading::NotAsked;
                 self.read(ctx, now, &mut reading);
                 closing.reading = reading;
                 return (Phase::Closing(closing), false);
@@ -681,7 +687,7 @@ impl Agent {
     fn question_over(&mut self, ctx: &mut Ctx, now: Stamp, closing: &mut Closing) -> bool {
         if closing.spell.asked
             || closing.held.is_some()
-            || !matches!(closing.reading, Reading::Answered { ok: true })
+            || !matches!(closing.reading, Reading::Answered { ok: true, .. })
         {
             return false;
         }
@@ -724,7 +730,6 @@ impl Agent {
         let Closing {
             spell,
             idle_at,
-            reading,
             question,
             ..
         } = closing;
@@ -778,7 +783,7 @@ impl Agent {
                 if sure {
                     return review;
                 }
-                match self.ask_transcript(*reading, waited, now) {
+                match self.ask_transcript(closing, waited, now) {
                     Some(undecided) => undecided,
                     None if self.turns.interrupted_after(*at) => Close::Idle {
                         label: Some("interrupted"),
@@ -791,6 +796,17 @@ impl Agent {
                     },
                 }
             }
+            // What followed it while the server was down may be told late.
+            Some(Turn {
+                what: What::Started,
+                at,
+                ..
+            }) if spell.recovered && at.boot < self.found.boot => {
+                match self.ask_transcript(closing, waited, now) {
+                    Some(undecided) => undecided,
+                    None => self.close_by_transcript(closing, *at),
+                }
+            }
             Some(Turn {
                 what: What::Started,
                 ..
@@ -798,7 +814,7 @@ impl Agent {
                 label: None,
                 wanting: None,
             },
-            Some(_) | None => match self.ask_transcript(*reading, waited, now) {
+            Some(_) | None => match self.ask_transcript(closing, waited, now) {
                 Some(undecided) => undecided,
                 None => self.close_by_transcript(closing, spell.start),
             },
@@ -806,12 +822,30 @@ impl Agent {
     }
 
     /// What is still to be awaited before the transcript may decide; `None`: it may.
-    fn ask_transcript(&self, reading: Reading, waited: bool, now: Stamp) -> Option<Close> {
-        match reading {
+    fn ask_transcript(&self, closing: &Closing, waited: bool, now: Stamp) -> Option<Close> {
+        let again = self
+            .read_again(closing.reading, now)
+            .filter(|_| closing.spell.recovered);
+        match closing.reading {
             _ if !waited => Some(Close::Wait),
+            _ if let Some(again) = again => Some(if now.boot < again {
+                Close::Wait
+            } else {
+                Close::Read
+            }),
             Reading::NotAsked => Some(Close::Read),
             Reading::Asked { at, .. } if now.boot < at + TRANSCRIPT_WAIT => Some(Close::Wait),
             Reading::Asked { .. } | Reading::Answered { .. } => None,
+        }
+    }
+
+    /// When a transcript that could not be read is to be asked again, of what happened before a start of the server.
+    fn read_again(&self, reading: Reading, now: Stamp) -> Option<Time> {
+        match reading {
+            Reading::Answered { ok: false, at } if now.boot < self.found.boot + RECOVERY => {
+                Some(at + READ_AGAIN)
+            }
+            Reading::NotAsked | Reading::Asked { .. } | Reading::Answered { .. } => None,
         }
     }
 

@@ -528,6 +528,7 @@ impl Agent {
         let typed = spell.typed || self.typed(spell.whose(idle_at.boot));
         let unheard = Unheard {
             start: spell.start,
+            began: spell.from,
             idle_at,
             typed,
             from: (start.boot - SPELL_SKEW).max(idle_at.boot),
@@ -537,10 +538,10 @@ impl Agent {
             .deciding(&spell, idle_at.boot)
             .into_iter()
             .rfind(|t| t.at.boot < start.boot);
-        let stop = newest
-            .and_then(|t| t.what.stop())
-            .cloned()
-            .or_else(|| self.turns.move_stop_before(unheard.from, unheard.end()));
+        let stop = newest.and_then(|t| t.what.stop()).cloned().or_else(|| {
+            let (start, from) = unheard.heard();
+            self.turns.move_stop_before(start, from, unheard.end())
+        });
         let mut before = spell.before;
         self.unheard = match stop {
             Some(stop) => {
@@ -585,10 +586,10 @@ impl Agent {
 
     /// Puts a late Stop where it belongs: into the spell that was followed by another at once.
     fn place(&mut self, turn: &mut Turn) {
-        let Some(spell) = self
-            .unheard
-            .filter(|spell| self.turns.ends_turn_before(spell.from, turn))
-        else {
+        let Some(spell) = self.unheard.filter(|spell| {
+            let (start, from) = spell.heard();
+            self.turns.ends_turn_before(start, from, turn)
+        }) else {
             return;
         };
         let Some(stop) = turn.what.stop().cloned() else {
@@ -610,6 +611,7 @@ impl Agent {
 
     pub(crate) fn on_transcript(&mut self, ctx: &mut Ctx, now: Stamp, facts: Vec<TranscriptFact>) {
         let given = !facts.is_empty();
+        self.read_clock(now);
         for fact in facts {
             if fact.sidechain {
                 continue;
@@ -719,24 +721,35 @@ impl Agent {
         }
     }
 
-    /// When a line with this wall time was written: after the last read, and not in the future. Where that can't be,
-    /// the clock was set in between, and now is the best that is known.
-    fn written(&self, now: Stamp, wall_ms: i64) -> Time {
-        let age = now.wall_ms.saturating_sub(wall_ms);
-        let Ok(age_ms) = u64::try_from(age) else {
-            return now.boot;
-        };
-        let written = now.boot - Duration::from_millis(age_ms);
-        let read = self.read_up_to.map_or(Time(0), |at| at - READ_SLACK);
-        if written < read { now.boot } else { written }
+    /// Notes whether the wall clock was set since it was last looked at.
+    pub(crate) fn read_clock(&mut self, now: Stamp) {
+        let ahead = now.wall_ahead_ms();
+        if let Some(before) = self.wall_ahead.replace(ahead)
+            && before.abs_diff(ahead) > CLOCK_SLACK_MS.unsigned_abs()
+        {
+            self.wall_ahead_before = Some(before);
+        }
     }
 
-    pub(crate) fn on_transcript_read(&mut self, request: u64, ok: bool) {
+    /// When a line with this wall time was written: after the last read, and not in the future. Where that can't be,
+    /// the clock was set in between: then as it was before, or else now is the best that is known.
+    fn written(&self, now: Stamp, wall_ms: i64) -> Time {
+        let read = self.read_up_to.map_or(Time(0), |at| at - READ_SLACK);
+        let clocks = [Some(now.wall_ahead_ms()), self.wall_ahead_before];
+        let moments = clocks.into_iter().flatten().filter_map(|ahead| {
+            let boot_ms = u64::try_from(wall_ms.saturating_sub(ahead)).ok()?;
+            Some(Time::from_ms(boot_ms))
+        });
+        let mut possible = moments.filter(|at| *at >= read && *at <= now.boot);
+        possible.next().unwrap_or(now.boot)
+    }
+
+    pub(crate) fn on_transcript_read(&mut self, now: Stamp, request: u64, ok: bool) {
         let answer = |reading: &mut Reading| {
             if let Reading::Asked { request: asked, .. } = reading
                 && *asked == request
             {
-                *reading = Reading::Answered { ok };
+                *reading = Reading::Answered { ok, at: now.boot };
             }
         };
         answer(&mut self.restored_reading);

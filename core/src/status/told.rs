@@ -365,7 +365,10 @@ impl Agent {
                     episode: None,
                     tab: None,
                 });
-                self.restored_reading = Reading::Answered { ok: true };
+                self.restored_reading = Reading::Answered {
+                    ok: true,
+                    at: now.boot,
+                };
             }
             Phase::Working(_) => {}
         }

@@ -711,7 +711,7 @@ fn h02_a_turn_of_a_session_that_began_and_ended_it_while_the_server_was_down() {
         ",
         "
         100010 unknown
-        101000 review finished
+        101800 review finished
         ",
     );
 }
@@ -918,7 +918,7 @@ fn h02_h07_the_end_of_a_turn_is_looked_for_over_a_restart() {
         3500 idle
         8000 none
         8010 unknown
-        8200 review finished
+        9820 review finished
         ",
     );
     // Nothing more is ever heard of it.
@@ -938,7 +938,7 @@ fn h02_h07_the_end_of_a_turn_is_looked_for_over_a_restart() {
         3500 idle
         8000 none
         8010 unknown
-        8200 idle
+        9820 idle
         ",
     );
     // Then it is over: a later restart finds it idle.
@@ -956,7 +956,7 @@ fn h02_h07_what_ended_a_turn_before_it_was_met_comes_late() {
     ";
     let met_and_idle = "
         9020  unknown
-        9200  idle
+        10800 idle
     ";
     // The spool was slow.
     check(
@@ -978,7 +978,7 @@ fn h02_h07_what_ended_a_turn_before_it_was_met_comes_late() {
         60000 end
         "
         ),
-        &format!("{met_and_idle} 10200 review finished"),
+        "9020 unknown\n 9600 review finished",
     );
     // Something newer has begun.
     check(
@@ -1223,4 +1223,31 @@ fn q08_h11_a_dialog_of_a_turn_whose_beginning_the_file_did_not_tell() {
         );
         assert_eq!(words(&world.item('A')), "review finished");
     }
+}
+
+#[test]
+fn h02_r01_what_followed_a_clear_while_the_server_was_down() {
+    // The spool has the `/clear`; the hooks of the turn after it are late, and the transcript has its end.
+    check(
+        "
+        0     found pane=1
+        500   file idle
+        9000  restart
+        9010  found pane=1
+        9020  file idle since=8900 conv=c2
+        9030  hook@5000 bye clear
+        9040  hook@5200 start clear conv=c2
+        9050  tx@8700 prompt unseen
+        9050  tx@8850 end unseen
+        9200  recovered
+        30000 end
+        ",
+        "
+        500  idle
+        9000 none
+        9010 idle
+        9020 unknown
+        9400 review finished
+        ",
+    );
 }

@@ -677,3 +677,38 @@ fn b08_a_person_s_turn_beside_a_wake_up_alerts_and_the_wake_up_does_not() {
         ",
     );
 }
+
+#[test]
+fn b09_a_teammate_s_turn_bears_the_id_of_one_that_was_interrupted() {
+    // Nobody's Stop but its own: the turn with this id ended before, without one.
+    check(
+        "
+        0     found pane=1
+        500   file idle
+        1000  hook prompt turn=p1
+        1050  file busy
+        1500  hook pr Bash ls turn=p1
+        1520  file permission
+        4000  file idle
+        4010  file busy
+        4020  tx@3990 interrupt
+        8000  hook post Bash ls lane=mate turn=p1
+        8200  file idle
+        8340  file busy
+        8600  hook stop agents=1 turn=p1
+        8660  file idle
+        20000 end
+        ",
+        "
+        500  idle
+        1000 busy
+        1520 needs-input permission \"ls\"
+        2720 notify
+        4010 busy
+        4010 withdraw
+        8600 busy 1 agent
+        9160 review finished
+        10360 notify
+        ",
+    );
+}
