@@ -470,31 +470,33 @@ fn a_stop_of_a_turn_from_before_goes_where_it_belongs() {
     let stop = || of("one", 110, stopped());
     let first = || of("one", 10, TYPED);
     let said = turns([first(), of("two", 100, TYPED), stop()], []);
-    assert!(said.ends_turn_before(from, &stop()));
+    assert!(said.ends_turn_before(Time(0), from, &stop()));
     // Stamped before the next turn's prompts begin, it is in its place …
-    assert!(!said.ends_turn_before(ms(111), &stop()));
-    assert!(said.ends_turn_before(ms(110), &stop()));
+    assert!(!said.ends_turn_before(Time(0), ms(111), &stop()));
+    assert!(said.ends_turn_before(Time(0), ms(110), &stop()));
     // … a turn first heard of in the next spell is that one's …
-    assert!(!said.ends_turn_before(ms(10), &stop()));
+    assert!(!said.ends_turn_before(Time(0), ms(10), &stop()));
+    // Heard of before another spell began, it is not that one's.
+    assert!(!said.ends_turn_before(ms(100), from, &stop()));
     // … as is what is no Stop, another turn's, a subagent's, or of no turn that is named.
-    assert!(!said.ends_turn_before(from, &of("one", 110, TYPED)));
-    assert!(!said.ends_turn_before(from, &of("two", 110, stopped())));
-    assert!(!said.ends_turn_before(from, &turn(110, stopped())));
+    assert!(!said.ends_turn_before(Time(0), from, &of("one", 110, TYPED)));
+    assert!(!said.ends_turn_before(Time(0), from, &of("two", 110, stopped())));
+    assert!(!said.ends_turn_before(Time(0), from, &turn(110, stopped())));
     let lane = Some("sub".into());
-    assert!(!said.ends_turn_before(from, &Turn { lane, ..stop() }));
+    assert!(!said.ends_turn_before(Time(0), from, &Turn { lane, ..stop() }));
     // Its Stop was heard already.
     let heard = turns([first(), of("one", 50, stopped()), stop()], []);
-    assert!(!heard.ends_turn_before(from, &stop()));
+    assert!(!heard.ends_turn_before(Time(0), from, &stop()));
 
     let mut moved = said.clone();
     assert_eq!(
-        moved.move_stop_before(from, at(90)).as_ref(),
+        moved.move_stop_before(Time(0), from, at(90)).as_ref(),
         stopped().stop()
     );
     let stamps: Vec<Stamp> = moved.hooks().map(|t| t.at).collect();
     assert_eq!(stamps, [at(10), at(90), at(100)]);
     assert_eq!(moved.newest_stop(), ms(90));
-    assert_eq!(moved.move_stop_before(from, at(90)), None);
+    assert_eq!(moved.move_stop_before(Time(0), from, at(90)), None);
 }
 
 #[test]
