@@ -396,6 +396,22 @@ impl Claude {
         let first = card
             .as_ref()
             .map_or(first, |card| first.min(card.entry.saturating_sub(1)));
+        // What a compaction left as it was before was seen in the row before only (C01).
+        let kept = |entry: &Entry| matches!(entry.want, Want::AsBefore { .. });
+        if let Some(place) = entries.iter().skip(first).position(kept)
+            && let Some(before) = entries[..first + place]
+                .iter()
+                .rposition(|entry| !kept(entry) && entry.want != Want::Busy)
+            && before < first
+            && matches!(entries[before].want, Want::Idle | Want::Review { .. })
+        {
+            self.entries.push(Entry {
+                from: now,
+                due: Due::Never,
+                push: Push::Perhaps,
+                ..entries[before].clone()
+            });
+        }
         for (place, entry) in entries.iter().enumerate().skip(first) {
             let mut entry = entry.clone();
             entry.from = now.max(entry.from);

@@ -303,3 +303,69 @@ fn p09_h04_r08_a_look_at_a_page_that_is_not_served_reads_nothing() {
 fn p09_r08_a_review_that_was_read_is_read_in_the_row_of_its_job() {
     is_right(read_and_left(), 1, "none");
 }
+
+/// What a compaction left as it was is right in the row of the job too, which has no earlier badge of its own.
+#[test]
+fn c01_r08_what_was_before_a_compaction_is_right_in_the_row_of_its_job() {
+    let history = History {
+        panes: 1,
+        steps: vec![
+            Step {
+                wait: 1824,
+                seed: 9722642417790509533,
+                pane: 0,
+                act: Act::Start {
+                    how: Start::Plain,
+                    same_pid: true,
+                },
+            },
+            Step {
+                wait: 2299,
+                seed: 16468047453798887581,
+                pane: 0,
+                act: Act::Compact { ms: 9277 },
+            },
+            Step {
+                wait: 24291,
+                seed: 9109678417158533062,
+                pane: 0,
+                act: Act::Esc,
+            },
+            Step {
+                wait: 653,
+                seed: 7934967817258687511,
+                pane: 0,
+                act: Act::Park,
+            },
+            Step {
+                wait: 600,
+                seed: 1636364840157853531,
+                pane: 0,
+                act: Act::Nothing,
+            },
+            Step {
+                wait: 584,
+                seed: 3824039626974918589,
+                pane: 0,
+                act: Act::Attach,
+            },
+            Step {
+                wait: 6615,
+                seed: 12156673855006812848,
+                pane: 0,
+                act: Act::Prompt(Turn {
+                    pieces: vec![],
+                    end: End::Answer { vetoes: 0, slow: 0 },
+                    blocked: false,
+                }),
+            },
+            Step {
+                wait: 188,
+                seed: 5738064992865775859,
+                pane: 0,
+                act: Act::Exit,
+            },
+        ],
+    };
+    is_right(history, 1205051149735474878, "none");
+}
