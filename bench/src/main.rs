@@ -16,6 +16,7 @@ mod frames;
 mod giant;
 mod hooks;
 mod idle;
+mod pushes;
 mod replay;
 mod slow;
 mod start;
@@ -99,6 +100,12 @@ enum What {
         #[arg(long, default_value_t = 50)]
         taps: usize,
     },
+    /// From the end of the dwell to the request at the push service.
+    Pushes {
+        /// Dialogs to tell of.
+        #[arg(long, default_value_t = 30)]
+        dialogs: usize,
+    },
     /// A journal of 100,000 events, read and played again.
     Replay {
         /// How many times.
@@ -119,6 +126,7 @@ fn main() -> anyhow::Result<ExitCode> {
         What::Slow { seconds } => slow::measure(seconds)?,
         What::Giant { runs } => giant::measure(runs)?,
         What::Answers { taps } => answers::measure(taps)?,
+        What::Pushes { dialogs } => pushes::measure(dialogs)?,
         What::Replay { runs } => replay::measure(runs)?,
     };
     Ok(if kept {

@@ -11,6 +11,7 @@ use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 
+use crate::crowd;
 use crate::server::Server;
 
 /// Longer than anything may take; then the measurement has failed.
@@ -52,6 +53,26 @@ impl Login {
             cookie: cookie.to_owned(),
             secret: body["secret"].as_str().context("no secret")?.to_owned(),
         })
+    }
+
+    /// Writes as the page does; the status of the answer.
+    pub fn put(&self, path: &str, body: &Value) -> anyhow::Result<u16> {
+        let Self {
+            authority,
+            cookie,
+            secret,
+        } = self;
+        let body = body.to_string();
+        let mut stream = TcpStream::connect(authority)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "PUT {path} HTTP/1.1\r\nhost: {authority}\r\norigin: http://{authority}\r\nconnection: close\r\n\
+             cookie: {cookie}\r\nx-pmux-secret: {secret}\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )?;
+        crowd::status(&mut stream)
     }
 }
 
