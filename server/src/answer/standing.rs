@@ -314,7 +314,11 @@ fn understood(ask: &Ask, tool: Option<&str>, sight: &Sight) -> Result<(Dialog, S
         Front::Dialog(_) => Err(Not::Yet(
             "The terminal shows another dialog than the one that is asked about.",
         )),
-        front @ (Front::Prompt { .. } | Front::Menu(_) | Front::Other) => Err(instead(front)),
+        // Claude says that it waits some milliseconds before it has drawn what for, and after it was answered.
+        Front::Prompt { draft: None } => Err(Not::Yet("No dialog is drawn in the terminal.")),
+        front @ (Front::Prompt { draft: Some(_) } | Front::Menu(_) | Front::Other) => {
+            Err(instead(front))
+        }
     }
 }
 
@@ -444,6 +448,7 @@ fn indented(row: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use purplemux_core::witness::FileStatus;
     use purplemux_wire::dialog::Choice;
 
     fn dialog(kind: DialogKind, subject: &[&str]) -> Dialog {
@@ -506,6 +511,29 @@ mod tests {
             "the file's word"
         );
         assert!(!fits(&ask(AskKind::Permission, "x"), Some("Bash"), &plan));
+    }
+
+    #[test]
+    fn a01_a_dialog_that_is_not_drawn_yet_is_waited_for() {
+        let seen = |front| Sight {
+            at: clock::boot(),
+            front,
+            in_mode: false,
+            seal: Some(Seal::Status {
+                status: FileStatus::Waiting,
+                since_ms: 1,
+            }),
+            deaf: None,
+            somebody_types: false,
+        };
+        let wanted = ask(AskKind::Permission, "touch a.txt");
+        let read = |front| understood(&wanted, Some("Bash"), &seen(front));
+        let yet = read(Front::Prompt { draft: None });
+        assert!(matches!(yet, Err(Not::Yet(_))), "{yet:?}");
+        let menu = read(Front::Menu("Select model".into()));
+        assert!(matches!(menu, Err(Not::Other(_))), "{menu:?}");
+        let drawn = dialog(DialogKind::Permission, &["touch a.txt"]);
+        assert!(read(Front::Dialog(drawn)).is_ok());
     }
 
     #[test]
