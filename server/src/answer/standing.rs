@@ -391,7 +391,6 @@ fn cannot(why: &str) -> Card {
 /// What a viewer is shown of a dialog; everything invisible is made visible.
 fn card_of(dialog: &Dialog) -> Card {
     let shown = |text: &str, most: usize| line(text, most).to_string();
-    let refusable = true;
     let words = match dialog.kind {
         DialogKind::Permission | DialogKind::Plan => true,
         DialogKind::Question => words_option(dialog).is_some(),
@@ -433,7 +432,7 @@ fn card_of(dialog: &Dialog) -> Card {
             answered: part.answered.clone(),
         }),
         submit: dialog.submit,
-        reject: refusable,
+        reject: true,
         words: words && !dialog.submit,
         cannot: None,
     }

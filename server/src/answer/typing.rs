@@ -142,16 +142,24 @@ impl<'a> Steps<'a> {
         if is_for_words(choice) {
             return Err(other("This one takes words: write them.").into());
         }
-        match digit(&dialog, choice) {
-            Some(digit) => self.press(checked, Key::Digit(digit)).await?,
-            None => {
-                drop(checked);
-                self.mark(option).await?;
-                let (checked, _) = self.dialog(|dialog| marked(dialog, option)).await?;
-                self.press(checked, Key::Enter).await?;
-            }
-        }
+        self.take(checked, &dialog, option).await?;
         self.closed().await
+    }
+
+    /// By its digit, or by the mark that is moved there, and Enter.
+    async fn take(
+        &mut self,
+        checked: Checked<'_>,
+        dialog: &Dialog,
+        option: usize,
+    ) -> Result<(), End> {
+        if let Some(digit) = digit(dialog, chosen(dialog, option)?) {
+            return self.press(checked, Key::Digit(digit)).await;
+        }
+        drop(checked);
+        self.mark(option).await?;
+        let (checked, _) = self.dialog(|dialog| marked(dialog, option)).await?;
+        self.press(checked, Key::Enter).await
     }
 
     async fn submit(&mut self) -> Result<(), End> {
@@ -199,15 +207,7 @@ impl<'a> Steps<'a> {
             if ticked(&dialog) {
                 continue;
             }
-            match digit(&dialog, chosen(&dialog, at)?) {
-                Some(digit) => self.press(checked, Key::Digit(digit)).await?,
-                None => {
-                    drop(checked);
-                    self.mark(at).await?;
-                    let (checked, _) = self.dialog(|dialog| marked(dialog, at)).await?;
-                    self.press(checked, Key::Enter).await?;
-                }
-            }
+            self.take(checked, &dialog, at).await?;
             self.shows(ticked, "A box was not ticked as wanted; open the terminal.")
                 .await?;
         }
