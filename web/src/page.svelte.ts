@@ -50,8 +50,8 @@ class Page {
   complaint = $state<string | null>(null);
   /** For the polite live region. */
   said = $state("");
-  /** The tab whose terminal is live on screen; null otherwise. */
-  onScreen = $state<string | null>(null);
+  /** Ids of the rows whose terminals are live on screen. */
+  onScreen = $state.raw<ReadonlySet<string>>(new Set());
   /** Counts the times that the person opened a row: each time its terminal takes the focus. */
   focusAsked = $state(0);
   /** The list of what needs the person is open. */
@@ -94,16 +94,17 @@ class Page {
   /** There is no Claude Code and nothing else to show. */
   readonly claudeMissing = $derived(this.claude !== null && !this.claude.installed && this.fleet !== null && this.rows.length === 0);
 
-  /** Episode and id of a review whose end is on screen in a focused window. */
+  /** Episode and id, line by line, of the reviews whose ends are on screen in a focused window. */
   readonly #seeable = $derived.by(() => {
-    const { current, attentive, live, onScreen } = this;
+    const { fleet, attentive, live, onScreen } = this;
+    if (fleet === null || !attentive || !live) return "";
+    const items = [...onScreen].map((id) => fleet.items.get(id));
     // What is scrolled away or behind another window is not seen, however long it is on screen.
-    if (current === null || !attentive || !live || onScreen !== current.id || current.covered) return null;
-    return current.state === "review" && current.episode !== null ? `${current.episode} ${current.id}` : null;
+    return items.map((item) => (item?.state === "review" && item.episode !== null && !item.covered ? `${item.episode} ${item.id}` : "")).filter((key) => key !== "").join("\n");
   });
 
   /** The row that is in front here, on screen in a focused window. */
-  readonly #front = $derived(this.attentive && this.live && this.onScreen !== null && this.onScreen === this.currentId ? this.currentId : null);
+  readonly #front = $derived(this.attentive && this.live && this.currentId !== null && this.onScreen.has(this.currentId) ? this.currentId : null);
 
   #status: Link | null = null;
   #request = 0;
@@ -114,6 +115,8 @@ class Page {
   /** Tab that we closed: its going is no news. */
   #closing: string | null = null;
   #focusTaken = 0;
+  /** Reviews that are about to count as seen, as in `#seeable`. */
+  #looking = new Map<string, Stop>();
   #pending = new Map<string, string>();
   #announce: Stop | null = null;
 
@@ -478,12 +481,29 @@ class Page {
     everyWhileSeen(1000, () => (this.nowMs = now()));
   }
 
-  /** For an effect: tells the server that the review on screen was seen, once it really was. */
-  watchSeen(): Stop | undefined {
-    const seeable = this.#seeable;
-    if (seeable === null) return undefined;
-    const [episode = "", item = ""] = seeable.split(" ");
-    return after(SEEN_MS, () => this.#send({ type: "seen", request: (this.#request += 1), item, episode: Number(episode) }));
+  /** A terminal says whether it is live on screen. */
+  tellScreen(id: string, live: boolean): void {
+    if (this.onScreen.has(id) === live) return;
+    const others = [...this.onScreen].filter((shown) => shown !== id);
+    this.onScreen = new Set(live ? [...others, id] : others);
+  }
+
+  /** For an effect: tells the server of each review on screen that it was seen, once it really was. */
+  watchSeen(): void {
+    const seeable = this.#seeable.split("\n").filter((key) => key !== "");
+    for (const [key, stop] of this.#looking) {
+      if (seeable.includes(key)) continue;
+      stop();
+      this.#looking.delete(key);
+    }
+    for (const key of seeable) {
+      if (this.#looking.has(key)) continue;
+      const [episode = "", item = ""] = key.split(" ");
+      this.#looking.set(
+        key,
+        after(SEEN_MS, () => this.#send({ type: "seen", request: (this.#request += 1), item, episode: Number(episode) })),
+      );
+    }
   }
 
   /** For an effect: tells the server which row is in front, so that this device stays quiet about it. */

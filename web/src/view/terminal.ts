@@ -9,6 +9,8 @@ export type TerminalProps = {
   title: string;
   /** A phone: keys that its keyboard lacks, and a line to type in. */
   phone?: boolean;
+  /** Of several on screen the one that the person types into; absent: it is the only one. */
+  active?: boolean;
 };
 
 let loading: Promise<Component<TerminalProps>> | null = null;
