@@ -7,10 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use purplemux_core::event::Persisted;
+use purplemux_core::event::{Persisted, WorkspaceFacts};
 use purplemux_core::view::{self, Evidence};
 use purplemux_core::{AgentKey, Badge, Effect, Event, Fleet, HostId, Stamp, Time};
-use purplemux_wire::browser::{Card, Item, Shell, Workspace};
+use purplemux_wire::browser::{
+    Arranged, Card, Item, PaneArea, PaneTree, Presence, Resume, Shell, Workspace,
+};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -54,13 +56,19 @@ pub struct Beside {
     pub branches: BTreeMap<String, Option<String>>,
 }
 
-/// What the layout's owner knows of tabs and core need not: ids.
+/// What the layout's owner knows and core need not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Their tmux session has ended.
+    /// Tabs whose tmux session has ended.
     pub ended: BTreeSet<String>,
-    /// Their tmux session is somebody else's.
+    /// Tabs whose tmux session is somebody else's.
     pub foreign: BTreeSet<String>,
+    /// Tabs that are closed and can still be brought back: nothing in them is shown.
+    pub closing: BTreeSet<String>,
+    /// How each workspace is arranged.
+    pub arranged: BTreeMap<String, Arranged>,
+    /// Conversations that can be taken up, by tab.
+    pub resume: BTreeMap<String, Resume>,
 }
 
 /// What the hub needs to start.
@@ -124,7 +132,7 @@ enum Message {
     Explain(String, oneshot::Sender<Option<Explained>>),
     LongBusy(oneshot::Sender<Vec<AgentKey>>),
     Beside(Beside),
-    Marks(Marks),
+    Layout(Box<Marks>, Vec<WorkspaceFacts>),
     Asked(u64, String),
     Card(u64, Option<Box<Card>>),
     Stop,
@@ -182,9 +190,14 @@ impl Handle {
         self.message(Message::Beside(beside)).await
     }
 
-    /// Shows this of tabs from now on, in place of what was shown before.
-    pub async fn marks(&self, marks: Marks) -> Result<(), Stopped> {
-        self.message(Message::Marks(marks)).await
+    /// Shows this layout from now on, in place of what was shown before: one change for every viewer.
+    pub async fn layout(
+        &self,
+        marks: Marks,
+        workspaces: Vec<WorkspaceFacts>,
+    ) -> Result<(), Stopped> {
+        self.message(Message::Layout(Box::new(marks), workspaces))
+            .await
     }
 
     /// Shows these words with an ask that has none of its own, for as long as it stands.
@@ -411,7 +424,10 @@ impl Hub {
                         continue;
                     }
                     Some(Message::Beside(beside)) => self.beside = beside,
-                    Some(Message::Marks(marks)) => self.marks = marks,
+                    Some(Message::Layout(marks, workspaces)) => {
+                        self.marks = *marks;
+                        self.step(Event::LayoutChanged { workspaces }).await;
+                    }
                     Some(Message::Asked(ask, words)) => {
                         self.asked.insert(ask, words);
                     }
@@ -518,7 +534,8 @@ impl Hub {
                 // A target of its own: who was told can be read from the log without everything else.
                 debug!(target: "purplemux::told", %agent, ?episode, ?badge, silent, "notify");
                 let items = self.fleet.items();
-                let about = |item: &&view::Item| item.episode == Some(episode);
+                let about =
+                    |item: &&view::Item| item.episode == Some(episode) && !self.is_closing(item);
                 if let Some(item) = items.iter().find(about) {
                     let since = item.since.boot;
                     self.alerts
@@ -634,6 +651,12 @@ impl Hub {
             return;
         }
         item.foreign = self.marks.foreign.contains(&item.id);
+        item.resume = match item.presence {
+            Presence::None | Presence::Gone => self.marks.resume.get(&item.id).cloned(),
+            Presence::Starting | Presence::Running | Presence::Suspended | Presence::Elsewhere => {
+                None
+            }
+        };
         let mut own = panes.iter().filter(|pane| pane.is_of(&item.id)).peekable();
         item.shell = Some(if self.marks.ended.contains(&item.id) {
             Shell::Ended
@@ -644,8 +667,37 @@ impl Hub {
         });
     }
 
+    /// Whether a row's agent runs in a tab that is closed and can still be brought back.
+    fn is_closing(&self, row: &view::Item) -> bool {
+        let Some(key) = row.pane.as_ref().filter(|_| !self.marks.closing.is_empty()) else {
+            return false;
+        };
+        let listing = Arc::clone(&self.tmux.listing().borrow());
+        let mut panes = listing.panes.iter().filter(|pane| pane.pane == key.pane);
+        listing.server() == Some(&key.server)
+            && panes.any(|pane| {
+                let tab = pane.tab();
+                tab.is_some_and(|tab| self.marks.closing.contains(tab.as_str()))
+            })
+    }
+
+    /// A workspace as it is sent. One that the layout has not arranged yet is one pane.
+    fn arranged(&self, workspace: &view::WorkspaceView) -> Workspace {
+        let arranged = self.marks.arranged.get(workspace.id.as_str()).cloned();
+        let arranged = arranged.unwrap_or_else(|| Arranged {
+            color: None,
+            group: None,
+            panes: PaneTree::Pane(PaneArea {
+                id: String::new(),
+                tabs: workspace.tabs.iter().map(ToString::to_string).collect(),
+            }),
+        });
+        Workspace::new(workspace, arranged)
+    }
+
     fn publish(&mut self) {
-        let rows = self.fleet.items();
+        let mut rows = self.fleet.items();
+        rows.retain(|row| !self.is_closing(row));
         let listing = Arc::clone(&self.tmux.listing().borrow());
         if !Arc::ptr_eq(&listing, &self.rows.listing) {
             self.rows = Rows {
@@ -672,7 +724,7 @@ impl Hub {
             .fleet
             .workspaces_of(&rows)
             .iter()
-            .map(Workspace::from)
+            .map(|workspace| self.arranged(workspace))
             .collect();
         self.rows.made = rows.into_iter().zip(items.iter().cloned()).collect();
         let mut notices: Vec<String> = self.degraded.values().cloned().collect();

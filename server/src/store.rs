@@ -71,6 +71,15 @@ const MIGRATIONS: &[M<'_>] = &[M::up(
         item TEXT NOT NULL, title TEXT NOT NULL, asked TEXT NOT NULL, what TEXT NOT NULL,
         result TEXT NOT NULL, why TEXT
     ) STRICT;",
+), M::up(
+    "ALTER TABLE workspaces ADD COLUMN color TEXT;
+    ALTER TABLE workspaces ADD COLUMN heading TEXT;
+    ALTER TABLE workspaces ADD COLUMN panes TEXT;
+    ALTER TABLE workspaces ADD COLUMN closing_ms INTEGER;
+    ALTER TABLE tabs ADD COLUMN closing_ms INTEGER;
+    ALTER TABLE tabs ADD COLUMN conversation TEXT;
+    ALTER TABLE tabs ADD COLUMN conversation_title TEXT;
+    ALTER TABLE tabs ADD COLUMN offered INTEGER NOT NULL DEFAULT 0;",
 )];
 
 /// A workspace as it is kept.
@@ -82,6 +91,14 @@ pub struct WorkspaceRow {
     pub name: String,
     /// Its default directory.
     pub dir: String,
+    /// The word for its colour.
+    pub color: Option<String>,
+    /// The heading it stands under.
+    pub group: Option<String>,
+    /// Its panes, as JSON that only the layout reads.
+    pub panes: Option<String>,
+    /// It is closed, and can be brought back until then (unix ms).
+    pub closing_ms: Option<i64>,
 }
 
 /// A tab as it is kept.
@@ -101,6 +118,14 @@ pub struct TabRow {
     pub ended: bool,
     /// When it was made, unix ms.
     pub created_ms: i64,
+    /// It is closed, and can be brought back until then (unix ms).
+    pub closing_ms: Option<i64>,
+    /// The conversation that runs in it, or ran when its shell ended.
+    pub conversation: Option<String>,
+    /// What that was called.
+    pub conversation_title: Option<String>,
+    /// Its shell was started again since: the conversation can be taken up.
+    pub offered: bool,
 }
 
 /// A login: only hashes of what the browser holds.
@@ -459,105 +484,122 @@ impl Store {
             .clone()
     }
 
-    /// All workspaces in order.
+    /// The layout: all workspaces and all tabs, each in order.
     ///
     /// # Errors
     /// As for every question here: the database can't be read or written.
-    pub async fn workspaces(&self) -> Result<Vec<WorkspaceRow>> {
+    pub async fn layout(&self) -> Result<(Vec<WorkspaceRow>, Vec<TabRow>)> {
         self.ask(|c| {
-            c.prepare_cached("SELECT id, name, dir FROM workspaces ORDER BY position, id")?
+            let workspaces = c
+                .prepare_cached(
+                    "SELECT id, name, dir, color, heading, panes, closing_ms FROM workspaces
+                     ORDER BY position, id",
+                )?
                 .query_map([], |row| {
                     Ok(WorkspaceRow {
                         id: row.get(0)?,
                         name: row.get(1)?,
                         dir: row.get(2)?,
+                        color: row.get(3)?,
+                        group: row.get(4)?,
+                        panes: row.get(5)?,
+                        closing_ms: row.get(6)?,
                     })
                 })?
-                .collect()
+                .collect::<rusqlite::Result<_>>()?;
+            let tabs = c
+                .prepare_cached(
+                    "SELECT id, workspace, name, cwd, kind, ended, created_ms, closing_ms,
+                        conversation, conversation_title, offered
+                     FROM tabs ORDER BY position, id",
+                )?
+                .query_map([], |row| {
+                    Ok(TabRow {
+                        id: row.get(0)?,
+                        workspace: row.get(1)?,
+                        name: row.get(2)?,
+                        cwd: row.get(3)?,
+                        kind: row.get(4)?,
+                        ended: row.get(5)?,
+                        created_ms: row.get(6)?,
+                        closing_ms: row.get(7)?,
+                        conversation: row.get(8)?,
+                        conversation_title: row.get(9)?,
+                        offered: row.get(10)?,
+                    })
+                })?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok((workspaces, tabs))
         })
         .await
     }
 
-    /// Adds a workspace at the end.
+    /// Puts the whole layout in the place of the one that is kept, at once: a person's is a few dozen rows.
     ///
     /// # Errors
-    /// The database can't be written.
-    pub async fn add_workspace(&self, row: WorkspaceRow) -> Result<()> {
+    /// The database can't be written, and the layout in it stays as it was.
+    pub async fn put_layout(&self, workspaces: Vec<WorkspaceRow>, tabs: Vec<TabRow>) -> Result<()> {
         self.ask(move |c| {
-            c.execute(
-                "INSERT INTO workspaces (id, name, dir, position)
-                 VALUES (?1, ?2, ?3, (SELECT coalesce(max(position), 0) + 1 FROM workspaces))",
-                params![row.id, row.name, row.dir],
-            )
-            .map(drop)
-        })
-        .await
-    }
-
-    /// All tabs in order.
-    ///
-    /// # Errors
-    /// The database can't be read.
-    pub async fn tabs(&self) -> Result<Vec<TabRow>> {
-        self.ask(|c| {
-            c.prepare_cached(
-                "SELECT id, workspace, name, cwd, kind, ended, created_ms FROM tabs ORDER BY position, id",
-            )?
-            .query_map([], |row| {
-                Ok(TabRow {
-                    id: row.get(0)?,
-                    workspace: row.get(1)?,
-                    name: row.get(2)?,
-                    cwd: row.get(3)?,
-                    kind: row.get(4)?,
-                    ended: row.get(5)?,
-                    created_ms: row.get(6)?,
-                })
-            })?
-            .collect()
-        })
-        .await
-    }
-
-    /// Adds a tab at the end of its workspace.
-    ///
-    /// # Errors
-    /// The database can't be written, or the workspace is not in it.
-    pub async fn add_tab(&self, row: TabRow) -> Result<()> {
-        self.ask(move |c| {
-            c.execute(
-                "INSERT INTO tabs (id, workspace, name, cwd, kind, ended, created_ms, position)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, (SELECT coalesce(max(position), 0) + 1 FROM tabs))",
-                params![row.id, row.workspace, row.name, row.cwd, row.kind, row.ended, row.created_ms],
-            )
-            .map(drop)
-        })
-        .await
-    }
-
-    /// Changes a tab's name.
-    ///
-    /// # Errors
-    /// The database can't be written.
-    pub async fn rename_tab(&self, id: String, name: Option<String>) -> Result<()> {
-        self.ask(move |c| {
-            c.execute("UPDATE tabs SET name = ?2 WHERE id = ?1", params![id, name])
-                .map(drop)
-        })
-        .await
-    }
-
-    /// Notes whether a tab's tmux session has ended.
-    ///
-    /// # Errors
-    /// The database can't be written.
-    pub async fn mark_tab(&self, id: String, ended: bool) -> Result<()> {
-        self.ask(move |c| {
-            c.execute(
-                "UPDATE tabs SET ended = ?2 WHERE id = ?1",
-                params![id, ended],
-            )
-            .map(drop)
+            let tx = c.transaction()?;
+            let kept = |ids: Vec<&str>| serde_json::json!(ids).to_string();
+            tx.execute(
+                "DELETE FROM tabs WHERE id NOT IN (SELECT value FROM json_each(?1))",
+                [kept(tabs.iter().map(|row| row.id.as_str()).collect())],
+            )?;
+            for (row, position) in workspaces.iter().zip(1_i64..) {
+                tx.prepare_cached(
+                    "INSERT INTO workspaces
+                        (id, name, dir, color, heading, panes, closing_ms, position)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                     ON CONFLICT (id) DO UPDATE SET name = excluded.name, dir = excluded.dir,
+                        color = excluded.color, heading = excluded.heading, panes = excluded.panes,
+                        closing_ms = excluded.closing_ms, position = excluded.position",
+                )?
+                .execute(params![
+                    row.id,
+                    row.name,
+                    row.dir,
+                    row.color,
+                    row.group,
+                    row.panes,
+                    row.closing_ms,
+                    position
+                ])?;
+            }
+            for (row, position) in tabs.iter().zip(1_i64..) {
+                tx.prepare_cached(
+                    "INSERT INTO tabs
+                        (id, workspace, name, cwd, kind, ended, created_ms, closing_ms,
+                         conversation, conversation_title, offered, position)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                     ON CONFLICT (id) DO UPDATE SET workspace = excluded.workspace,
+                        name = excluded.name, cwd = excluded.cwd, kind = excluded.kind,
+                        ended = excluded.ended, closing_ms = excluded.closing_ms,
+                        conversation = excluded.conversation,
+                        conversation_title = excluded.conversation_title,
+                        offered = excluded.offered, position = excluded.position",
+                )?
+                .execute(params![
+                    row.id,
+                    row.workspace,
+                    row.name,
+                    row.cwd,
+                    row.kind,
+                    row.ended,
+                    row.created_ms,
+                    row.closing_ms,
+                    row.conversation,
+                    row.conversation_title,
+                    row.offered,
+                    position
+                ])?;
+            }
+            // Last: their tabs are elsewhere or gone by now.
+            tx.execute(
+                "DELETE FROM workspaces WHERE id NOT IN (SELECT value FROM json_each(?1))",
+                [kept(workspaces.iter().map(|row| row.id.as_str()).collect())],
+            )?;
+            tx.commit()
         })
         .await
     }
@@ -572,27 +614,6 @@ impl Store {
                 .map(drop)
         })
         .await
-    }
-
-    /// Notes what a tab runs.
-    ///
-    /// # Errors
-    /// The database can't be written.
-    pub async fn turn_tab(&self, id: String, kind: String) -> Result<()> {
-        self.ask(move |c| {
-            c.execute("UPDATE tabs SET kind = ?2 WHERE id = ?1", params![id, kind])
-                .map(drop)
-        })
-        .await
-    }
-
-    /// Removes a tab.
-    ///
-    /// # Errors
-    /// The database can't be written.
-    pub async fn remove_tab(&self, id: String) -> Result<()> {
-        self.ask(move |c| c.execute("DELETE FROM tabs WHERE id = ?1", [id]).map(drop))
-            .await
     }
 
     /// All logins.
@@ -1222,13 +1243,27 @@ mod tests {
         assert!(!store.use_login_code(vec![3], 600_000).await.unwrap());
     }
 
+    fn workspace(name: &str) -> WorkspaceRow {
+        WorkspaceRow {
+            id: "w".into(),
+            name: name.into(),
+            dir: "/".into(),
+            color: None,
+            group: None,
+            panes: None,
+            closing_ms: None,
+        }
+    }
+
     #[tokio::test]
     async fn what_was_kept_is_there_after_a_reopening() {
         let (_dir, path) = fresh();
         let workspace = WorkspaceRow {
-            id: "w".into(),
-            name: "main".into(),
-            dir: "/".into(),
+            color: Some("teal".into()),
+            group: Some("work".into()),
+            panes: Some("{}".into()),
+            closing_ms: Some(7),
+            ..workspace("main")
         };
         let tab = TabRow {
             id: "t-1".into(),
@@ -1238,10 +1273,16 @@ mod tests {
             kind: "terminal".into(),
             ended: false,
             created_ms: 5,
+            closing_ms: Some(6),
+            conversation: Some("c".into()),
+            conversation_title: Some("Fix it".into()),
+            offered: true,
         };
         let store = open(&path).unwrap();
-        store.add_workspace(workspace.clone()).await.unwrap();
-        store.add_tab(tab.clone()).await.unwrap();
+        store
+            .put_layout(vec![workspace.clone()], vec![tab.clone()])
+            .await
+            .unwrap();
         store.persist("a".into(), "1".into(), None).await.unwrap();
         let verdict = record(1, 0, "a", 10);
         store
@@ -1251,13 +1292,82 @@ mod tests {
         drop(store);
         let store = open(&path).unwrap();
         assert_eq!(store.notice(), None);
-        assert_eq!(store.workspaces().await.unwrap(), [workspace]);
-        assert_eq!(store.tabs().await.unwrap(), [tab]);
+        let layout = store.layout().await.unwrap();
+        assert_eq!(layout, (vec![workspace], vec![tab]));
         let badges = store.badges().await.unwrap();
         assert_eq!(badges, [("a".to_owned(), "2".to_owned())]);
         let verdicts = store.verdicts("a".into(), 5).await.unwrap();
         assert_eq!(verdicts, [verdict.record]);
         assert_eq!(store.newest_record().await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_database_of_an_earlier_version_keeps_its_tabs() {
+        let (_dir, path) = fresh();
+        let mut old = Connection::open(&path).unwrap();
+        let earlier = MIGRATIONS.len() - 1;
+        Migrations::from_slice(MIGRATIONS)
+            .to_version(&mut old, earlier)
+            .unwrap();
+        old.execute_batch(
+            "INSERT INTO workspaces VALUES ('w', 'main', '/', 1), ('v', 'other', '/tmp', 2);
+             INSERT INTO tabs VALUES ('t-2', 'w', NULL, '/', 'terminal', 6, 0, 1),
+                ('t-1', 'w', 'mine', '/', 'terminal', 5, 1, 2);",
+        )
+        .unwrap();
+        drop(old);
+        let store = open(&path).unwrap();
+        let (workspaces, tabs) = store.layout().await.unwrap();
+        assert_eq!(workspaces[0], workspace("main"));
+        assert_eq!(workspaces[1].id, "v");
+        let seen: Vec<_> = tabs.iter().map(|tab| (&*tab.id, tab.ended)).collect();
+        assert_eq!(seen, [("t-1", true), ("t-2", false)]);
+        assert_eq!(tabs[0].name.as_deref(), Some("mine"));
+        assert!(
+            tabs.iter()
+                .all(|tab| tab.closing_ms.is_none() && !tab.offered)
+        );
+    }
+
+    #[tokio::test]
+    async fn a_layout_is_put_in_the_place_of_the_one_before() {
+        let (_dir, path) = fresh();
+        let store = open(&path).unwrap();
+        let other = WorkspaceRow {
+            id: "v".into(),
+            ..workspace("other")
+        };
+        let tab = |id: &str, workspace: &str| TabRow {
+            id: id.into(),
+            workspace: workspace.into(),
+            name: None,
+            cwd: "/".into(),
+            kind: "terminal".into(),
+            ended: false,
+            created_ms: 5,
+            closing_ms: None,
+            conversation: None,
+            conversation_title: None,
+            offered: false,
+        };
+        let first = vec![workspace("main"), other.clone()];
+        let tabs = vec![tab("t-1", "w"), tab("t-2", "w")];
+        store.put_layout(first, tabs).await.unwrap();
+        // The first workspace goes, one of its tabs to the other, and the other is before it.
+        let moved = vec![tab("t-2", "v")];
+        store
+            .put_layout(vec![other.clone()], moved.clone())
+            .await
+            .unwrap();
+        assert_eq!(store.layout().await.unwrap(), (vec![other.clone()], moved));
+        // One that can't be kept leaves what there was.
+        let lost = vec![tab("t-3", "nowhere")];
+        store
+            .put_layout(vec![other.clone()], lost)
+            .await
+            .unwrap_err();
+        let (_, tabs) = store.layout().await.unwrap();
+        assert_eq!(tabs, [tab("t-2", "v")]);
     }
 
     fn damage(path: &Path, how: impl FnOnce(&mut Vec<u8>)) {
@@ -1287,17 +1397,15 @@ mod tests {
         assert!(notice.contains("purplemux.db.damaged-"), "{notice}");
         assert!(notice.contains("begin anew"), "{notice}");
         assert_eq!(aside(dir.path()), 1);
-        assert!(store.tabs().await.unwrap().is_empty());
+        assert!(store.layout().await.unwrap().1.is_empty());
     }
 
     async fn with_layout(path: &Path) -> Store {
         let store = open(path).unwrap();
-        let row = WorkspaceRow {
-            id: "w".into(),
-            name: "mine".into(),
-            dir: "/".into(),
-        };
-        store.add_workspace(row).await.unwrap();
+        store
+            .put_layout(vec![workspace("mine")], Vec::new())
+            .await
+            .unwrap();
         store
             .set_setting("journal.text", "false".into())
             .await
@@ -1349,7 +1457,7 @@ mod tests {
             let notice = store.notice().expect("it was damaged");
             assert!(notice.contains("come from the last good copy"), "{notice}");
             assert_eq!(aside(dir.path()), 1);
-            assert_eq!(store.workspaces().await.unwrap()[0].name, "mine");
+            assert_eq!(store.layout().await.unwrap().0[0].name, "mine");
             let text = store.setting("journal.text").await.unwrap();
             assert_eq!(text.as_deref(), Some("false"));
             // All else works: badges and the journal are there, and empty.
@@ -1381,7 +1489,7 @@ mod tests {
             bytes[from..].fill(0xA5);
         });
         let store = open(&path).unwrap();
-        assert_eq!(store.workspaces().await.unwrap()[0].name, "mine");
+        assert_eq!(store.layout().await.unwrap().0[0].name, "mine");
         // Whether the look through it comes first, or somebody who asks: it is found and replaced.
         for _ in 0..500 {
             if store.notice().is_some() {
@@ -1394,7 +1502,7 @@ mod tests {
         let notice = store.notice().expect("the damage is found");
         assert!(notice.contains("come from the last good copy"), "{notice}");
         assert_eq!(aside(dir.path()), 1);
-        assert_eq!(store.workspaces().await.unwrap()[0].name, "mine");
+        assert_eq!(store.layout().await.unwrap().0[0].name, "mine");
         store.append(vec![record(2001, 0, "a", 1)]).await.unwrap();
     }
 

@@ -1,16 +1,22 @@
-//! The layout: workspaces and their tabs, each tab one tmux session that is marked with its id. One task owns
-//! it; it persists every change, then tells the hub. A session that somebody else makes on our tmux server
+//! The layout: workspaces, their panes and their tabs, each tab one tmux session that is marked with its id. One
+//! task owns it; it persists every change, then tells the hub. A session that somebody else makes on our tmux server
 //! becomes a tab as well.
 //!
 //! It never kills a session that it did not start, and never decides anything about an agent.
 
+mod layout;
+mod tree;
+
+pub use layout::{Change, Edit, Layout, Workspace};
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use purplemux_core::event::{TabFacts, WorkspaceFacts};
-use purplemux_core::{Event, PaneKey, TabId, WorkspaceId};
+use purplemux_core::{PaneKey, TabId, Time};
+use purplemux_wire::browser::{Color, SplitDir};
 use purplemux_wire::tmux::{Belongs, PaneLine};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -19,14 +25,18 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::clock;
 use crate::home::random_hex;
 use crate::hub;
-use crate::store::{Store, TabRow, WorkspaceRow};
+use crate::store::{Store, TabRow};
 use crate::tmux;
+use layout::{no_pane, no_workspace};
 
 /// Requests that may wait; more than a person and their scripts make at once.
 const INBOX: usize = 64;
 
-/// Longest name of a tab, in characters: what a row can show.
+/// Longest name of a tab, a workspace or a heading, in characters: what a row can show.
 pub const NAME_CHARS_MAX: usize = 200;
+
+/// How long what was closed can be brought back: the time that a person needs to see that it was the wrong one.
+pub const UNDO_WITHIN: Duration = Duration::from_secs(10);
 
 /// How long a new shell may take to print its prompt before `claude` is typed regardless: the kernel keeps
 /// what was typed too early, it only looks odd.
@@ -62,9 +72,12 @@ impl Kind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewTab {
-    /// Id or name of the workspace; the first one if absent.
+    /// Id or name of the workspace; the pane's or the first one if absent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub workspace: Option<String>,
+    /// Id of the pane; the workspace's first one if absent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pane: Option<String>,
     /// What to call it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
@@ -76,54 +89,60 @@ pub struct NewTab {
     pub cwd: Option<String>,
 }
 
-/// The layout as it is now.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Layout {
-    /// All workspaces in order.
-    pub workspaces: Vec<WorkspaceRow>,
-    /// All tabs in order.
-    pub tabs: Vec<TabRow>,
+/// A workspace to be made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewWorkspace {
+    /// Its name.
+    pub name: String,
+    /// The directory for its tabs; the person's own if absent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dir: Option<String>,
+    /// Its colour.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub color: Option<Color>,
+    /// The heading it stands under.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub group: Option<String>,
 }
 
-impl Layout {
-    /// A tab of this id.
-    #[must_use]
-    pub fn tab(&self, id: &str) -> Option<&TabRow> {
-        self.tabs.iter().find(|tab| tab.id == id)
-    }
+/// A change of a workspace's panes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum PaneOp {
+    /// A new pane beside or below another.
+    Split {
+        /// The pane to be divided.
+        pane: String,
+        /// Where the new one lies.
+        dir: SplitDir,
+        /// The tab that moves into it.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        tab: Option<String>,
+    },
+    /// A pane goes; its tabs go to its neighbour.
+    Close {
+        /// The pane.
+        pane: String,
+    },
+    /// Other shares of a split.
+    Sizes {
+        /// The split.
+        split: String,
+        /// Thousandths, one for each part.
+        sizes: Vec<u16>,
+    },
+    /// Equal shares everywhere.
+    Equal,
+}
 
-    fn marks(&self) -> hub::Marks {
-        let ids = |wanted: fn(&TabRow) -> bool| {
-            let tabs = self.tabs.iter().filter(|tab| wanted(tab));
-            tabs.map(|tab| tab.id.clone()).collect()
-        };
-        hub::Marks {
-            ended: ids(|tab| tab.ended),
-            foreign: ids(is_foreign),
-        }
-    }
-
-    fn facts(&self) -> Vec<WorkspaceFacts> {
-        self.workspaces
-            .iter()
-            .map(|workspace| WorkspaceFacts {
-                id: WorkspaceId::from(workspace.id.as_str()),
-                name: Arc::from(workspace.name.as_str()),
-                dir: Arc::from(workspace.dir.as_str()),
-                tabs: self
-                    .tabs
-                    .iter()
-                    .filter(|tab| tab.workspace == workspace.id)
-                    .map(|tab| TabFacts {
-                        id: TabId::from(tab.id.as_str()),
-                        name: tab.name.as_deref().map(Arc::from),
-                        cwd: Arc::from(tab.cwd.as_str()),
-                        ended: tab.ended,
-                    })
-                    .collect(),
-            })
-            .collect()
-    }
+/// How something is to be closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Closing {
+    /// Also what the person would be asked about.
+    pub force: bool,
+    /// Only hidden at first, so that it can be brought back for [`UNDO_WITHIN`].
+    pub undo: bool,
 }
 
 /// Why something was not done.
@@ -150,8 +169,10 @@ type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
 
 enum Ask {
     Create(NewTab, Answer<TabRow>),
-    Rename(String, Option<String>, Answer<()>),
-    Close(String, bool, Answer<()>),
+    Change(Change, Answer<()>),
+    Close(String, Closing, Answer<Option<i64>>),
+    Remove(String, Closing, Answer<Option<i64>>),
+    Restore(String, Answer<()>),
     Reopen(String, Answer<()>),
     Recheck,
 }
@@ -171,20 +192,26 @@ impl Tabs {
     /// # Errors
     /// The store can't be read or written, or the hub is gone.
     pub async fn start(store: Store, hub: hub::Handle, tmux: tmux::Handle) -> Result<Self> {
-        if store.workspaces().await?.is_empty() {
-            let dir = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
-            store
-                .add_workspace(WorkspaceRow {
-                    id: format!("w-{}", random_hex::<4>()),
-                    name: "main".to_owned(),
-                    dir: dir.to_string_lossy().into_owned(),
-                })
-                .await?;
+        let (workspaces, tabs) = store.layout().await?;
+        let (mut layout, said) = Layout::from_rows(workspaces, tabs, &new_pane);
+        for sentence in said {
+            tracing::warn!("{sentence}");
         }
-        let layout = Layout {
-            workspaces: store.workspaces().await?,
-            tabs: store.tabs().await?,
-        };
+        if layout.workspaces().next().is_none() {
+            let dir = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+            layout.workspaces.push(Workspace {
+                id: format!("w-{}", random_hex::<4>()),
+                name: "main".to_owned(),
+                dir: dir.to_string_lossy().into_owned(),
+                color: None,
+                group: None,
+                panes: tree::one(&new_pane(), Vec::new()),
+                closing_ms: None,
+            });
+        }
+        let (workspaces, tabs) = layout.to_rows();
+        store.put_layout(workspaces, tabs).await?;
+        let closing = remaining(&layout);
         let (publish, seen) = watch::channel(Arc::new(layout));
         let (asks, inbox) = mpsc::channel(INBOX);
         let mut owner = Owner {
@@ -192,6 +219,7 @@ impl Tabs {
             hub,
             tmux: tmux.clone(),
             publish,
+            closing,
         };
         owner.tell().await?;
         crate::task::spawn("layout", async move {
@@ -225,18 +253,130 @@ impl Tabs {
     /// There is no such tab, or the name is too long.
     pub async fn rename(&self, id: &str, name: &str) -> Result<(), Refusal> {
         let name = clean_name(name)?;
-        self.ask(|answer| Ask::Rename(id.to_owned(), name, answer))
+        self.change(Change::RenameTab(id.to_owned(), name)).await
+    }
+
+    /// Moves a tab to a pane, of whatever workspace, to this place among the tabs shown there (counted without it); to
+    /// the end if absent. Its session is not touched.
+    ///
+    /// # Errors
+    /// There is no such tab or pane.
+    pub async fn place(&self, id: &str, pane: &str, index: Option<usize>) -> Result<(), Refusal> {
+        let change = Change::MoveTab(id.to_owned(), pane.to_owned(), index);
+        self.change(change).await
+    }
+
+    /// Makes a workspace with one empty pane; its id.
+    ///
+    /// # Errors
+    /// It has no name or no directory, or there are too many.
+    pub async fn add_workspace(&self, new: NewWorkspace) -> Result<String, Refusal> {
+        let id = format!("w-{}", random_hex::<4>());
+        let person = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
+        let dir = directory(new.dir.as_deref(), &person.to_string_lossy())?;
+        let workspace = Workspace {
+            id: id.clone(),
+            name: workspace_name(&new.name)?,
+            dir: dir.to_string_lossy().into_owned(),
+            color: new.color,
+            group: clean_name(new.group.as_deref().unwrap_or_default())?,
+            panes: tree::one(&new_pane(), Vec::new()),
+            closing_ms: None,
+        };
+        self.change(Change::AddWorkspace(workspace)).await?;
+        Ok(id)
+    }
+
+    /// Changes a workspace's name, directory, colour or heading.
+    ///
+    /// # Errors
+    /// There is no such workspace, or what it is to be makes no sense.
+    pub async fn edit_workspace(&self, id: &str, edit: Edit) -> Result<(), Refusal> {
+        let dir = edit.dir.as_deref().map(|dir| {
+            // Absent is "as it is", which an empty one is not.
+            directory(Some(if dir.is_empty() { "." } else { dir }), "/")
+        });
+        let dir = dir.transpose()?;
+        let group = match edit.group {
+            Some(group) => Some(clean_name(group.as_deref().unwrap_or_default())?),
+            None => None,
+        };
+        let edit = Edit {
+            name: edit.name.as_deref().map(workspace_name).transpose()?,
+            dir: dir.map(|dir| dir.to_string_lossy().into_owned()),
+            color: edit.color,
+            group,
+        };
+        self.change(Change::EditWorkspace(id.to_owned(), edit))
             .await
     }
 
-    /// Ends a tab's tmux session with everything in it, and forgets the tab. A session that somebody else has
-    /// made lives on: it is only no tab any more.
+    /// Puts all workspaces in this order.
+    ///
+    /// # Errors
+    /// These are not the workspaces that there are now.
+    pub async fn order(&self, ids: Vec<String>) -> Result<(), Refusal> {
+        self.change(Change::Order(ids)).await
+    }
+
+    /// Changes the panes of a workspace; the id of a pane that it made.
+    ///
+    /// # Errors
+    /// It names what is not there, or there is no room.
+    pub async fn panes(&self, workspace: &str, op: PaneOp) -> Result<Option<String>, Refusal> {
+        let workspace = workspace.to_owned();
+        let mut made = None;
+        let change = match op {
+            PaneOp::Split { pane, dir, tab } => {
+                let new_pane = new_pane();
+                made = Some(new_pane.clone());
+                Change::Split {
+                    workspace,
+                    pane,
+                    dir,
+                    tab,
+                    new_pane,
+                    new_split: format!("s-{}", random_hex::<4>()),
+                }
+            }
+            PaneOp::Close { pane } => Change::ClosePane(workspace, pane),
+            PaneOp::Sizes { split, sizes } => Change::Resize(workspace, split, sizes),
+            PaneOp::Equal => Change::Equalise(workspace),
+        };
+        self.change(change).await?;
+        Ok(made)
+    }
+
+    async fn change(&self, change: Change) -> Result<(), Refusal> {
+        self.ask(|answer| Ask::Change(change, answer)).await
+    }
+
+    /// Ends a tab's tmux session with everything in it, and forgets the tab; with `undo` only once nobody has brought
+    /// it back until the time (unix ms) that this answers. A session that somebody else has made lives on: it is only
+    /// no tab any more.
     ///
     /// # Errors
     /// There is no such tab, or an agent is alive in it and `force` is not set.
-    pub async fn close(&self, id: &str, force: bool) -> Result<(), Refusal> {
-        self.ask(|answer| Ask::Close(id.to_owned(), force, answer))
+    pub async fn close(&self, id: &str, how: Closing) -> Result<Option<i64>, Refusal> {
+        self.ask(|answer| Ask::Close(id.to_owned(), how, answer))
             .await
+    }
+
+    /// Removes a workspace with all its tabs; see [`Self::close`].
+    ///
+    /// # Errors
+    /// There is no such workspace, it is the only one, or something lives in it and `force` is not set.
+    pub async fn remove_workspace(&self, id: &str, how: Closing) -> Result<Option<i64>, Refusal> {
+        self.ask(|answer| Ask::Remove(id.to_owned(), how, answer))
+            .await
+    }
+
+    /// Brings back a tab or a workspace that was closed a moment ago, to its place.
+    ///
+    /// # Errors
+    /// It has ended for good, or was never there.
+    pub async fn restore(&self, id: &str) -> Result<(), Refusal> {
+        self.ask(|answer| Ask::Restore(id.to_owned(), answer)).await
     }
 
     /// Starts the shell of a tab that has ended again, in the tab's directory.
@@ -290,6 +430,8 @@ struct Owner {
     hub: hub::Handle,
     tmux: tmux::Handle,
     publish: watch::Sender<Arc<Layout>>,
+    /// What is closed, tabs and workspaces, and when it ends.
+    closing: BTreeMap<String, Time>,
 }
 
 impl Owner {
@@ -297,6 +439,7 @@ impl Owner {
         // An answer that nobody waits for any more is not an error: the work is done.
         let mut listing = self.tmux.listing();
         loop {
+            let due = self.closing.values().min().copied();
             let ask = tokio::select! {
                 ask = inbox.recv() => match ask {
                     Some(ask) => ask,
@@ -313,11 +456,19 @@ impl Owner {
                     // What is listed may be older than the last tab we made: ask once more.
                     Ask::Recheck
                 }
+                () = clock::reached(due.unwrap_or_default()), if due.is_some() => {
+                    self.end_due().await;
+                    continue;
+                }
             };
             match ask {
                 Ask::Create(new, answer) => drop(answer.send(self.create(new).await)),
-                Ask::Rename(id, name, answer) => drop(answer.send(self.rename(id, name).await)),
-                Ask::Close(id, force, answer) => drop(answer.send(self.close(id, force).await)),
+                Ask::Change(change, answer) => drop(answer.send(self.change(change).await)),
+                Ask::Close(id, how, answer) => drop(answer.send(self.close(&id, how).await)),
+                Ask::Remove(id, how, answer) => {
+                    drop(answer.send(self.remove_workspace(&id, how).await));
+                }
+                Ask::Restore(id, answer) => drop(answer.send(self.restore(&id).await)),
                 Ask::Reopen(id, answer) => drop(answer.send(self.reopen(id).await)),
                 Ask::Recheck => {
                     if let Err(error) = self.recheck().await {
@@ -341,7 +492,7 @@ impl Owner {
                 .iter()
                 .any(|tab| tab.ended == listing.session_of(&tab.id).is_some())
                 || listing.panes.iter().any(|pane| match &pane.belongs {
-                    Belongs::Tab(tab) => layout.tab(tab.as_str()).is_none(),
+                    Belongs::Tab(tab) => layout.known(tab.as_str()).is_none(),
                     Belongs::Nobody => true,
                     Belongs::Hidden => false,
                 }))
@@ -352,7 +503,7 @@ impl Owner {
         let layout = self.layout();
         let mut moved: Option<Layout> = None;
         for pane in listing.panes.iter().filter(|pane| pane.active) {
-            let tab = pane.tab().and_then(|tab| layout.tab(tab.as_str()));
+            let tab = pane.tab().and_then(|tab| layout.known(tab.as_str()));
             let Some(tab) = tab.filter(|tab| !pane.path.is_empty() && *tab.cwd != *pane.path)
             else {
                 continue;
@@ -361,7 +512,7 @@ impl Owner {
                 .move_tab(tab.id.clone(), pane.path.to_string())
                 .await?;
             let moved = moved.get_or_insert_with(|| (*layout).clone());
-            if let Some(row) = moved.tabs.iter_mut().find(|row| row.id == tab.id) {
+            if let Some(row) = moved.known_mut(&tab.id) {
                 row.cwd = pane.path.to_string();
             }
         }
@@ -372,27 +523,27 @@ impl Owner {
         Ok(())
     }
 
-    /// Publishes the layout as the store has it now.
-    async fn reload(&mut self) -> Result<()> {
-        let layout = Layout {
-            workspaces: self.store.workspaces().await?,
-            tabs: self.store.tabs().await?,
-        };
-        self.publish.send_replace(Arc::new(layout));
+    /// Keeps a layout, then publishes it.
+    async fn commit(&mut self, next: Layout) -> Result<()> {
+        let (workspaces, tabs) = next.to_rows();
+        self.store.put_layout(workspaces, tabs).await?;
+        self.publish.send_replace(Arc::new(next));
         self.tell().await
     }
 
     async fn tell(&mut self) -> Result<()> {
         let layout = self.layout();
         self.hub
-            .marks(layout.marks())
-            .await
-            .context("Can't tell the hub about the tabs")?;
-        let workspaces = layout.facts();
-        self.hub
-            .send(Event::LayoutChanged { workspaces })
+            .layout(layout.marks(), layout.facts())
             .await
             .context("Can't tell the hub about the layout")
+    }
+
+    async fn change(&mut self, change: Change) -> Result<(), Refusal> {
+        let mut next = Layout::clone(&self.layout());
+        next.apply(change)?;
+        self.commit(next).await?;
+        Ok(())
     }
 
     async fn recover(&mut self) {
@@ -405,20 +556,15 @@ impl Owner {
     /// (its database was lost) becomes a tab again, one that somebody else has made becomes one.
     async fn recheck(&mut self) -> Result<()> {
         let listing = self.tmux.list_now().await?;
-        let layout = self.layout();
-        let mut changed = false;
-        for tab in &layout.tabs {
-            let ended = listing.session_of(&tab.id).is_none();
-            if ended != tab.ended {
-                self.store.mark_tab(tab.id.clone(), ended).await?;
-                changed = true;
-            }
+        let mut next = Layout::clone(&self.layout());
+        for tab in &mut next.tabs {
+            tab.ended = listing.session_of(&tab.id).is_none();
         }
         let mut lost: Vec<&PaneLine> = Vec::new();
         for pane in &listing.panes {
             if let Some(tab) = pane.tab()
                 && is_tab_id(tab.as_str())
-                && layout.tab(tab.as_str()).is_none()
+                && next.known(tab.as_str()).is_none()
                 && !lost.iter().any(|other| other.belongs == pane.belongs)
             {
                 lost.push(pane);
@@ -428,10 +574,10 @@ impl Owner {
             let Some(tab) = pane.tab() else { continue };
             // Sessions of ours are named like their tab.
             let ours = pane.session.starts_with(tab.as_str());
-            changed |= self.add(tab.as_str(), pane, !ours).await?;
+            add(&mut next, tab.as_str(), pane, !ours)?;
         }
-        if changed {
-            self.reload().await?;
+        if next != *self.layout() {
+            self.commit(next).await?;
         }
         for pane in listing.strangers() {
             let (Some(run), id) = (listing.run.clone(), pane.session_id) else {
@@ -442,78 +588,46 @@ impl Owner {
         Ok(())
     }
 
-    /// Puts a session that tmux has into the layout; false if there is no workspace to put it into.
-    async fn add(&mut self, id: &str, pane: &PaneLine, foreign: bool) -> Result<bool> {
-        let layout = self.layout();
-        let Some(workspace) = layout.workspaces.first() else {
-            return Ok(false);
-        };
-        let name = pane.session.chars().take(NAME_CHARS_MAX);
-        let name = clean_name(&name.collect::<String>())?;
-        self.store
-            .add_tab(TabRow {
-                id: id.to_owned(),
-                workspace: workspace.id.clone(),
-                name: name.filter(|_| foreign),
-                // tmux has no path for a pane whose program it is just starting.
-                cwd: if pane.path.is_empty() {
-                    workspace.dir.clone()
-                } else {
-                    pane.path.to_string()
-                },
-                kind: if foreign {
-                    FOREIGN
-                } else {
-                    Kind::Terminal.as_str()
-                }
-                .to_owned(),
-                ended: false,
-                created_ms: clock::wall_ms(),
-            })
-            .await?;
-        Ok(true)
-    }
-
     /// Makes a tab of a session that somebody else has made.
     async fn adopt(&mut self, session: &tmux::Session, pane: &PaneLine) -> Result<()> {
         let id = new_id();
         // The layout first, as for a tab of our own.
-        if !self.add(&id, pane, true).await? {
-            return Ok(());
-        }
-        self.reload().await?;
+        let mut next = Layout::clone(&self.layout());
+        add(&mut next, &id, pane, true)?;
+        self.commit(next).await?;
         match self.tmux.adopt(session, &TabId::from(id.as_str())).await {
             Ok(()) => tracing::info!("the session {:?} is tab {id} from now on", pane.session),
             Err(error) => {
                 tracing::info!("the session {:?} is no tab: {error}", pane.session);
-                self.store.remove_tab(id).await?;
-                self.reload().await?;
+                self.forget(&id).await?;
             }
         }
         Ok(())
     }
 
+    /// Takes a tab out of the layout.
+    async fn forget(&mut self, id: &str) -> Result<()> {
+        let mut next = Layout::clone(&self.layout());
+        next.remove(id);
+        self.closing.remove(id);
+        self.commit(next).await
+    }
+
     async fn create(&mut self, new: NewTab) -> Result<TabRow, Refusal> {
         let layout = self.layout();
-        let workspace = match &new.workspace {
-            None => layout.workspaces.first(),
-            Some(wanted) => layout
-                .workspaces
-                .iter()
-                .find(|workspace| workspace.id == *wanted)
-                .or_else(|| {
-                    layout
-                        .workspaces
-                        .iter()
-                        .find(|workspace| workspace.name == *wanted)
-                }),
+        let workspace = match (&new.workspace, &new.pane) {
+            (Some(wanted), _) => layout
+                .workspace(wanted)
+                .ok_or_else(|| no_workspace(wanted))?,
+            (None, Some(pane)) => layout.holder(pane).ok_or_else(|| no_pane(pane))?,
+            (None, None) => layout.workspaces().next().ok_or_else(|| no_workspace(""))?,
         };
-        let workspace = workspace.ok_or_else(|| {
-            Refusal::Absent(format!(
-                "There is no workspace {:?}; `purplemux workspace list` shows them.",
-                new.workspace.as_deref().unwrap_or_default()
-            ))
-        })?;
+        if let Some(pane) = &new.pane {
+            let holder = layout.holder(pane);
+            if holder.is_none_or(|holder| holder.id != workspace.id) {
+                return Err(no_pane(pane));
+            }
+        }
         let name = clean_name(new.name.as_deref().unwrap_or_default())?;
         let cwd = directory(new.cwd.as_deref(), &workspace.dir)?;
         let tab = TabRow {
@@ -524,15 +638,19 @@ impl Owner {
             kind: new.kind.as_str().to_owned(),
             ended: false,
             created_ms: clock::wall_ms(),
+            closing_ms: None,
+            conversation: None,
+            conversation_title: None,
+            offered: false,
         };
         let id = TabId::from(tab.id.as_str());
         self.tmux.list_now().await?;
         // The layout first: the hub then knows the tab before the first of its panes is listed.
-        self.store.add_tab(tab.clone()).await?;
-        self.reload().await?;
+        let mut next = Layout::clone(&layout);
+        next.add(tab.clone(), new.pane.as_deref());
+        self.commit(next).await?;
         if let Err(error) = self.tmux.new_session(&id, &cwd, &[], &[]).await {
-            self.store.remove_tab(tab.id.clone()).await?;
-            self.reload().await?;
+            self.forget(&tab.id).await?;
             return Err(error.into());
         }
         if new.kind == Kind::ClaudeCode {
@@ -541,26 +659,47 @@ impl Owner {
         Ok(tab)
     }
 
-    async fn rename(&mut self, id: String, name: Option<String>) -> Result<(), Refusal> {
-        if self.layout().tab(&id).is_none() {
-            return Err(no_tab(&id));
-        }
-        self.store.rename_tab(id, name).await?;
-        self.reload().await?;
-        Ok(())
-    }
-
-    async fn close(&mut self, id: String, force: bool) -> Result<(), Refusal> {
+    async fn close(&mut self, id: &str, how: Closing) -> Result<Option<i64>, Refusal> {
         let layout = self.layout();
-        let tab = layout.tab(&id).ok_or_else(|| no_tab(&id))?;
-        let foreign = is_foreign(tab);
-        if !foreign && !force && self.holds_agent(&id) {
+        let tab = layout.known(id).ok_or_else(|| no_tab(id))?;
+        if !is_foreign(tab) && !how.force && self.holds_agent(id) {
             return Err(Refusal::InTheWay(format!(
                 "Claude is running in tab {id}; end it first, or close the tab with --force."
             )));
         }
-        match self.tmux.session(&TabId::from(id.as_str())).await {
-            Ok(session) if foreign => match self.tmux.hide(&session).await {
+        if how.undo {
+            return self.hide(None, &[id.to_owned()]).await.map(Some);
+        }
+        self.end(id).await?;
+        Ok(None)
+    }
+
+    /// Shows tabs, or a workspace with them, to nobody any more; when they end, unix ms.
+    async fn hide(&mut self, workspace: Option<&str>, tabs: &[String]) -> Result<i64, Refusal> {
+        let until_ms = clock::wall_ms() + i64::try_from(UNDO_WITHIN.as_millis()).unwrap_or(0);
+        let mut next = Layout::clone(&self.layout());
+        for id in tabs {
+            if let Some(tab) = next.known_mut(id) {
+                tab.closing_ms = Some(until_ms);
+            }
+        }
+        if let Some(id) = workspace {
+            next.workspace_mut(id)?.closing_ms = Some(until_ms);
+        }
+        self.commit(next).await?;
+        let until = clock::boot() + UNDO_WITHIN;
+        let ids = tabs.iter().cloned();
+        let ids = ids.chain(workspace.map(str::to_owned));
+        self.closing.extend(ids.map(|id| (id, until)));
+        Ok(until_ms)
+    }
+
+    /// Ends a tab's session and forgets the tab.
+    async fn end(&mut self, id: &str) -> Result<(), Refusal> {
+        let layout = self.layout();
+        let tab = layout.known(id).ok_or_else(|| no_tab(id))?;
+        match self.tmux.session(&TabId::from(id)).await {
+            Ok(session) if is_foreign(tab) => match self.tmux.hide(&session).await {
                 Ok(()) | Err(tmux::Error::Gone) => {}
                 Err(error) => return Err(error.into()),
             },
@@ -570,9 +709,123 @@ impl Owner {
             Err(_) if tab.ended => {}
             Err(error) => return Err(error.into()),
         }
-        self.store.remove_tab(id).await?;
-        self.reload().await?;
+        self.forget(id).await?;
         Ok(())
+    }
+
+    async fn remove_workspace(&mut self, id: &str, how: Closing) -> Result<Option<i64>, Refusal> {
+        let layout = self.layout();
+        let mut workspaces = layout.workspaces();
+        let workspace = workspaces.find(|workspace| workspace.id == id);
+        let workspace = workspace.ok_or_else(|| no_workspace(id))?;
+        if layout.workspaces().count() == 1 {
+            return Err(Refusal::InTheWay(
+                "The last workspace stays; make another one first.".to_owned(),
+            ));
+        }
+        let own = |tab: &&TabRow| tab.workspace == id;
+        let living: Vec<&TabRow> = layout.tabs().filter(own).filter(|tab| !tab.ended).collect();
+        if !how.force && !living.is_empty() {
+            let agents = living
+                .iter()
+                .filter(|tab| self.holds_agent(&tab.id))
+                .count();
+            return Err(Refusal::InTheWay(format!(
+                "The workspace {:?} has {} open tabs, and Claude is running in {agents} of them; close them first, or remove it with --force.",
+                workspace.name,
+                living.len(),
+            )));
+        }
+        if how.undo {
+            let shown: Vec<String> = layout
+                .tabs()
+                .filter(own)
+                .map(|tab| tab.id.clone())
+                .collect();
+            return self.hide(Some(id), &shown).await.map(Some);
+        }
+        self.end_workspace(id).await?;
+        Ok(None)
+    }
+
+    /// Ends everything in a workspace and forgets it.
+    async fn end_workspace(&mut self, id: &str) -> Result<(), Refusal> {
+        let layout = self.layout();
+        for tab in layout.tabs.iter().filter(|tab| tab.workspace == id) {
+            self.end(&tab.id).await?;
+        }
+        let mut next = Layout::clone(&self.layout());
+        next.workspaces.retain(|workspace| workspace.id != id);
+        self.closing.remove(id);
+        self.commit(next).await?;
+        Ok(())
+    }
+
+    async fn restore(&mut self, id: &str) -> Result<(), Refusal> {
+        let mut next = Layout::clone(&self.layout());
+        let until = self.closing.get(id).copied();
+        let over = || {
+            Refusal::Absent(format!(
+                "{id:?} can't be brought back: it has ended, or was never closed."
+            ))
+        };
+        let until = until.ok_or_else(over)?;
+        let whole = next
+            .workspaces
+            .iter_mut()
+            .find(|workspace| workspace.id == id);
+        let back: Vec<String> = match whole {
+            Some(workspace) => {
+                workspace.closing_ms = None;
+                // One that was closed before its workspace stays closed.
+                let own = |tab: &&TabRow| tab.workspace == id;
+                let tabs = next.tabs.iter().filter(own).map(|tab| tab.id.clone());
+                tabs.filter(|tab| self.closing.get(tab) == Some(&until))
+                    .collect()
+            }
+            None => vec![id.to_owned()],
+        };
+        for tab in &back {
+            if let Some(tab) = next.known_mut(tab) {
+                tab.closing_ms = None;
+                // Its workspace has been closed as well meanwhile: it comes back with it.
+                let workspace = tab.workspace.clone();
+                if let Some(workspace) = next.workspaces.iter_mut().find(|w| w.id == workspace) {
+                    workspace.closing_ms = None;
+                    self.closing.remove(&workspace.id);
+                }
+            }
+        }
+        self.commit(next).await?;
+        self.closing
+            .retain(|closed, _| closed != id && !back.contains(closed));
+        Ok(())
+    }
+
+    /// Ends what nobody has brought back.
+    async fn end_due(&mut self) {
+        let now = clock::boot();
+        let due: Vec<String> = self
+            .closing
+            .iter()
+            .filter(|(_, until)| **until <= now)
+            .map(|(id, _)| id.clone())
+            .collect();
+        // Tabs come before workspaces by the alphabet of their ids, and a workspace ends its own besides.
+        for id in due {
+            let done = if self.layout().known(&id).is_some() {
+                self.end(&id).await
+            } else if self.layout().workspaces.iter().any(|w| w.id == id) {
+                self.end_workspace(&id).await
+            } else {
+                self.closing.remove(&id);
+                Ok(())
+            };
+            if let Err(why) = done {
+                tracing::warn!("{id} can't be ended yet: {why}");
+                self.closing.insert(id, now + UNDO_WITHIN);
+            }
+        }
     }
 
     async fn reopen(&mut self, id: String) -> Result<(), Refusal> {
@@ -595,25 +848,27 @@ impl Owner {
             // Nothing lives in it any more: its program has exited, and only its last screen is kept.
             self.tmux.kill_session(&session).await?;
         }
-        let workspace = layout.workspaces.iter().find(|w| w.id == tab.workspace);
+        let workspace = layout.workspace(&tab.workspace);
         let fallback = workspace.map_or("/", |workspace| &workspace.dir);
         let cwd = match directory(Some(&tab.cwd), fallback) {
             Ok(cwd) => cwd,
             // It has been removed meanwhile.
             Err(_) => directory(None, fallback)?,
         };
-        self.store.mark_tab(id.clone(), false).await?;
+        let mut next = Layout::clone(&layout);
+        if let Some(tab) = next.known_mut(&id) {
+            tab.ended = false;
+            tab.offered = tab.conversation.is_some();
+            // Whoever started the session before, this one is ours.
+            if is_foreign(tab) {
+                tab.kind = Kind::Terminal.as_str().to_owned();
+            }
+        }
+        self.commit(next).await?;
         if let Err(error) = self.tmux.new_session(&tab_id, &cwd, &[], &[]).await {
-            self.store.mark_tab(id.clone(), true).await?;
-            self.reload().await?;
+            self.commit(Layout::clone(&layout)).await?;
             return Err(error.into());
         }
-        // Whoever started the session before, this one is ours.
-        if is_foreign(tab) {
-            let kind = Kind::Terminal.as_str().to_owned();
-            self.store.turn_tab(id, kind).await?;
-        }
-        self.reload().await?;
         Ok(())
     }
 
@@ -660,12 +915,63 @@ async fn type_claude(tmux: tmux::Handle, tab: TabId) {
     }
 }
 
+/// When what was closed before the last stop ends; at once if its time has passed.
+fn remaining(layout: &Layout) -> BTreeMap<String, Time> {
+    let tabs = layout.tabs.iter().map(|tab| (&tab.id, tab.closing_ms));
+    let workspaces = layout.workspaces.iter();
+    let workspaces = workspaces.map(|workspace| (&workspace.id, workspace.closing_ms));
+    tabs.chain(workspaces)
+        .filter_map(|(id, closing_ms)| {
+            let left = closing_ms?.saturating_sub(clock::wall_ms()).max(0);
+            let left = Duration::from_millis(left.unsigned_abs()).min(UNDO_WITHIN);
+            Some((id.clone(), clock::boot() + left))
+        })
+        .collect()
+}
+
+/// Puts a session that tmux has into a layout's first workspace.
+fn add(layout: &mut Layout, id: &str, pane: &PaneLine, foreign: bool) -> Result<(), Refusal> {
+    let workspace = layout.workspaces().next();
+    let workspace = workspace.ok_or_else(|| no_workspace(""))?;
+    let name = pane.session.chars().take(NAME_CHARS_MAX);
+    let name = clean_name(&name.collect::<String>())?;
+    let tab = TabRow {
+        id: id.to_owned(),
+        workspace: workspace.id.clone(),
+        name: name.filter(|_| foreign),
+        // tmux has no path for a pane whose program it is just starting.
+        cwd: if pane.path.is_empty() {
+            workspace.dir.clone()
+        } else {
+            pane.path.to_string()
+        },
+        kind: if foreign {
+            FOREIGN
+        } else {
+            Kind::Terminal.as_str()
+        }
+        .to_owned(),
+        ended: false,
+        created_ms: clock::wall_ms(),
+        closing_ms: None,
+        conversation: None,
+        conversation_title: None,
+        offered: false,
+    };
+    layout.add(tab, None);
+    Ok(())
+}
+
 fn is_foreign(tab: &TabRow) -> bool {
     tab.kind == FOREIGN
 }
 
 fn new_id() -> String {
     format!("t-{}", random_hex::<4>())
+}
+
+fn new_pane() -> String {
+    format!("p-{}", random_hex::<4>())
 }
 
 fn no_tab(id: &str) -> Refusal {
@@ -689,6 +995,11 @@ fn clean_name(name: &str) -> Result<Option<String>, Refusal> {
         )));
     }
     Ok((!name.is_empty()).then_some(name))
+}
+
+/// As [`clean_name`], for what can't be without one.
+fn workspace_name(name: &str) -> Result<String, Refusal> {
+    clean_name(name)?.ok_or_else(|| Refusal::Invalid("Give the workspace a name.".to_owned()))
 }
 
 /// The directory asked for, or the workspace's, or (when that one has gone) the person's own.

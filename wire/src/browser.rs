@@ -85,6 +85,17 @@ pub struct Item {
     /// Names the stay in needs-input or review.
     #[ts(type = "number | null")]
     pub episode: Option<u64>,
+    /// A conversation that ran in this tab before its shell was started again, and can be taken up here.
+    pub resume: Option<Resume>,
+}
+
+/// A conversation that can be taken up again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct Resume {
+    /// Claude's session id.
+    pub conversation: String,
+    /// What it was called; empty if it had no name.
+    pub title: String,
 }
 
 /// Details inside a state; each absent when empty.
@@ -313,12 +324,86 @@ pub struct Workspace {
     pub name: String,
     /// Default directory.
     pub dir: String,
-    /// Ids of its tabs in order; each is an item's id.
+    /// The colour the person gave it.
+    pub color: Option<Color>,
+    /// The heading it stands under, with all others of the same.
+    pub group: Option<String>,
+    /// Its panes. Which tab each shows, which has the focus and which is zoomed is each device's own.
+    pub panes: PaneTree,
+    /// Ids of its tabs in the order of the panes; each is an item's id.
     pub tabs: Vec<String>,
     /// Most urgent inside.
     pub state: Option<State>,
     /// With `state: review`: the most urgent one failed.
     pub failed: bool,
+}
+
+/// The colours of a workspace. Amber, purple and grey are not among them: those belong to states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "a colour is its name")]
+pub enum Color {
+    Red,
+    Orange,
+    Yellow,
+    Green,
+    Teal,
+    Blue,
+    Pink,
+    Brown,
+}
+
+/// How a workspace is divided: one pane, or a split of several parts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum PaneTree {
+    /// One pane.
+    Pane(PaneArea),
+    /// Parts beside or below each other.
+    Split(PaneSplit),
+}
+
+/// A pane: an area with a bar of tabs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct PaneArea {
+    /// Its id, unique over all workspaces.
+    pub id: String,
+    /// Ids of its tabs in order; none where nothing was opened in it yet.
+    pub tabs: Vec<String>,
+}
+
+/// An area that is divided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct PaneSplit {
+    /// Its id, unique over all workspaces.
+    pub id: String,
+    /// Where the next part lies.
+    pub dir: SplitDir,
+    /// Two or more, from left to right or from top to bottom; none is itself split in this direction.
+    pub parts: Vec<PaneTree>,
+    /// Their shares in thousandths; 1000 in all.
+    pub sizes: Vec<u16>,
+}
+
+/// The direction of a split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "kebab-case")]
+pub enum SplitDir {
+    /// Side by side.
+    Right,
+    /// One below the other.
+    Down,
+}
+
+/// What the layout says of a workspace beside its name, directory and tabs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arranged {
+    /// As in [`Workspace`].
+    pub color: Option<Color>,
+    /// As in [`Workspace`].
+    pub group: Option<String>,
+    /// As in [`Workspace`].
+    pub panes: PaneTree,
 }
 
 /// From the server, as JSON text frames.
@@ -608,7 +693,7 @@ fn percent(tokens: Option<u64>, told: Option<u64>, model: Option<&str>) -> Optio
     u8::try_from(percent).ok().filter(|percent| *percent <= 100)
 }
 
-/// What core shows of a row. Branch, ports and what tmux says of its pane are the server's to add.
+/// What core shows of a row. Branch, ports, what tmux says of its pane and what can be resumed are the server's to add.
 impl From<&view::Item> for Item {
     fn from(item: &view::Item) -> Self {
         let detail = item.badge.as_ref().map(detail).unwrap_or_default();
@@ -648,6 +733,7 @@ impl From<&view::Item> for Item {
             hooks: item.hooks,
             attention: item.attention,
             episode: item.episode.map(|episode| episode.0),
+            resume: None,
         }
     }
 }
@@ -742,15 +828,20 @@ impl From<view::Presence> for Presence {
     }
 }
 
-impl From<&view::WorkspaceView> for Workspace {
-    fn from(workspace: &view::WorkspaceView) -> Self {
+impl Workspace {
+    /// What core shows of a workspace, as it is arranged.
+    #[must_use]
+    pub fn new(view: &view::WorkspaceView, arranged: Arranged) -> Self {
         Self {
-            id: workspace.id.to_string(),
-            name: workspace.name.to_string(),
-            dir: workspace.dir.to_string(),
-            tabs: workspace.tabs.iter().map(ToString::to_string).collect(),
-            state: workspace.badge.as_ref().map(state),
-            failed: matches!(&workspace.badge, Some(view::Badge::Review(outcome)) if outcome.error.is_some()),
+            id: view.id.to_string(),
+            name: view.name.to_string(),
+            dir: view.dir.to_string(),
+            color: arranged.color,
+            group: arranged.group,
+            panes: arranged.panes,
+            tabs: view.tabs.iter().map(ToString::to_string).collect(),
+            state: view.badge.as_ref().map(state),
+            failed: matches!(&view.badge, Some(view::Badge::Review(outcome)) if outcome.error.is_some()),
         }
     }
 }
@@ -820,7 +911,7 @@ mod tests {
                 "presence": "running", "title": "proj", "last_message": null, "tool": "Bash",
                 "tokens": {"context": 14024}, "context_pct": 1, "model": "claude-opus-5-5", "ports": [], "hooks": true,
                 "attention": false, "episode": 3, "terminal": true,
-                "shell": null, "foreign": false, "covered": false,
+                "shell": null, "foreign": false, "covered": false, "resume": null,
             })
         );
     }
@@ -876,6 +967,33 @@ mod tests {
     }
 
     #[test]
+    fn panes_have_the_form_that_programs_read() {
+        let pane = |id: &str, tabs: &[&str]| {
+            PaneTree::Pane(PaneArea {
+                id: id.into(),
+                tabs: tabs.iter().map(ToString::to_string).collect(),
+            })
+        };
+        let tree = PaneTree::Split(PaneSplit {
+            id: "s-1".into(),
+            dir: SplitDir::Right,
+            parts: vec![pane("p-1", &["t-1", "t-2"]), pane("p-2", &[])],
+            sizes: vec![600, 400],
+        });
+        let json = serde_json::json!({"split": {
+            "id": "s-1", "dir": "right", "sizes": [600, 400],
+            "parts": [{"pane": {"id": "p-1", "tabs": ["t-1", "t-2"]}}, {"pane": {"id": "p-2", "tabs": []}}],
+        }});
+        assert_eq!(serde_json::to_value(&tree).expect("plain data"), json);
+        assert_eq!(
+            serde_json::from_value::<PaneTree>(json).expect("our own"),
+            tree
+        );
+        let word = serde_json::to_string(&Color::Teal).expect("a word");
+        assert_eq!(word, r#""teal""#);
+    }
+
+    #[test]
     fn messages_are_tagged_and_survive_both_ways() {
         let hello = r#"{"type":"hello","secret":"s"}"#;
         assert_eq!(
@@ -926,6 +1044,12 @@ mod tests {
             id: "ws".into(),
             name: "Default".into(),
             dir: "/".into(),
+            color: None,
+            group: None,
+            panes: PaneTree::Pane(PaneArea {
+                id: "p".into(),
+                tabs: tabs.clone(),
+            }),
             tabs,
             state: None,
             failed: false,

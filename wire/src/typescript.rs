@@ -6,8 +6,9 @@
 use ts_rs::{Config, TS};
 
 use crate::browser::{
-    Answer, Ask, AskKind, Card, CardOption, CardPart, ClientMsg, Detail, Item, Presence, Sending,
-    ServerMsg, Shell, State, Tokens, Workspace,
+    Answer, Ask, AskKind, Card, CardOption, CardPart, ClientMsg, Color, Detail, Item, PaneArea,
+    PaneSplit, PaneTree, Presence, Resume, Sending, ServerMsg, Shell, SplitDir, State, Tokens,
+    Workspace,
 };
 use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
@@ -31,7 +32,13 @@ pub fn types() -> String {
     declare::<Ask>(&cfg, &mut out);
     declare::<Detail>(&cfg, &mut out);
     declare::<Tokens>(&cfg, &mut out);
+    declare::<Resume>(&cfg, &mut out);
     declare::<Item>(&cfg, &mut out);
+    declare::<Color>(&cfg, &mut out);
+    declare::<SplitDir>(&cfg, &mut out);
+    declare::<PaneArea>(&cfg, &mut out);
+    declare::<PaneSplit>(&cfg, &mut out);
+    declare::<PaneTree>(&cfg, &mut out);
     declare::<Workspace>(&cfg, &mut out);
     declare::<Sending>(&cfg, &mut out);
     declare::<ServerMsg>(&cfg, &mut out);

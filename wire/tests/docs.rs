@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use purplemux_wire::browser::{
-    Ask, AskKind, Card, CardOption, CardPart, Detail, Item, Presence, Shell, State, Tokens,
+    Ask, AskKind, Card, CardOption, CardPart, Detail, Item, Presence, Resume, Shell, State, Tokens,
 };
 use serde_json::{Value, json};
 
@@ -66,6 +66,10 @@ fn full() -> Value {
         hooks: true,
         attention: true,
         episode: Some(1),
+        resume: Some(Resume {
+            conversation: "c".into(),
+            title: "t".into(),
+        }),
     };
     serde_json::to_value(item).expect("plain data")
 }

@@ -280,6 +280,7 @@ pub fn run(options: &Options) -> Result<()> {
         } => {
             let new = NewTab {
                 workspace: workspace.clone(),
+                pane: None,
                 name: name.clone(),
                 kind: *kind,
                 cwd: cwd.as_deref().map(absolute).transpose()?,

@@ -125,8 +125,7 @@ pub async fn agents(
 
 fn workspace(app: &App, wanted: &str) -> Result<String, Problem> {
     let layout = app.tabs.layout();
-    let mut all = layout.workspaces.iter();
-    let found = all.find(|workspace| workspace.id == wanted || workspace.name == wanted);
+    let found = layout.workspace(wanted);
     found.map(|workspace| workspace.id.clone()).ok_or_else(|| {
         Problem::new(
             StatusCode::NOT_FOUND,

@@ -15,7 +15,7 @@ use super::auth::Denied;
 use super::owner::Owner;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
 use crate::hub::Snapshot;
-use crate::tabs::{NewTab, Refusal};
+use crate::tabs::{Closing, Edit, NewTab, NewWorkspace, PaneOp, Refusal};
 use crate::{clock, tmux};
 
 /// The largest text typed into a tab by a program, with room for its JSON: the paste of 1 MB that a browser
@@ -162,21 +162,93 @@ pub async fn items(State(app): Shared) -> Json<Items> {
 pub async fn workspaces(State(app): Shared) -> Response {
     let layout = app.tabs.layout();
     let all: Vec<_> = layout
-        .workspaces
-        .iter()
+        .workspaces()
         .map(|workspace| {
-            let tabs: Vec<&str> = layout
-                .tabs
-                .iter()
-                .filter(|tab| tab.workspace == workspace.id)
-                .map(|tab| tab.id.as_str())
-                .collect();
+            let tabs = layout.tabs().filter(|tab| tab.workspace == workspace.id);
+            let tabs: Vec<&str> = tabs.map(|tab| tab.id.as_str()).collect();
+            let arranged = layout.arranged(workspace);
             serde_json::json!({
-                "id": workspace.id, "name": workspace.name, "dir": workspace.dir, "tabs": tabs,
+                "id": workspace.id, "name": workspace.name, "dir": workspace.dir,
+                "color": arranged.color, "group": arranged.group, "panes": arranged.panes,
+                "tabs": tabs,
             })
         })
         .collect();
     Json(all).into_response()
+}
+
+/// `POST /api/workspaces`.
+///
+/// # Errors
+/// 400 or 409 with the reason.
+pub async fn create_workspace(
+    State(app): Shared,
+    Input(new): Input<NewWorkspace>,
+) -> Result<Response, Problem> {
+    let id = app.tabs.add_workspace(new).await?;
+    let body = serde_json::json!({ "workspace": id });
+    Ok((StatusCode::CREATED, Json(body)).into_response())
+}
+
+/// `PATCH /api/workspaces/{id}`.
+///
+/// # Errors
+/// 400 or 404 with the reason.
+pub async fn edit_workspace(
+    State(app): Shared,
+    Path(id): Path<String>,
+    Input(edit): Input<Edit>,
+) -> Result<StatusCode, Problem> {
+    app.tabs.edit_workspace(&id, edit).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /api/workspaces/{id}`.
+///
+/// # Errors
+/// 404, 409 (something lives in it, or it is the only one) or 503 with the reason.
+pub async fn remove_workspace(
+    State(app): Shared,
+    _: Owner,
+    Path(id): Path<String>,
+    how: Result<Query<How>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let how = closing(how)?;
+    Ok(closed(app.tabs.remove_workspace(&id, how).await?))
+}
+
+/// Body of `PUT /api/workspaces/order`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    ids: Vec<String>,
+}
+
+/// `PUT /api/workspaces/order`.
+///
+/// # Errors
+/// 409: there are others now.
+pub async fn order_workspaces(
+    State(app): Shared,
+    Input(Order { ids }): Input<Order>,
+) -> Result<StatusCode, Problem> {
+    app.tabs.order(ids).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /api/workspaces/{id}/panes`: one change of its panes.
+///
+/// # Errors
+/// 400, 404 (a stale id) or 409 (no room, or the last one) with the reason.
+pub async fn panes(
+    State(app): Shared,
+    Path(id): Path<String>,
+    Input(op): Input<PaneOp>,
+) -> Result<Response, Problem> {
+    Ok(match app.tabs.panes(&id, op).await? {
+        Some(pane) => Json(serde_json::json!({ "pane": pane })).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
+    })
 }
 
 /// `GET /api/tabs`: the rows that are tabs.
@@ -210,28 +282,63 @@ pub async fn create_tab(
 
 /// Body of `PATCH /api/tabs/{id}`.
 #[derive(Debug, Deserialize)]
-pub struct Renamed {
-    name: String,
+#[serde(deny_unknown_fields)]
+pub struct TabEdit {
+    name: Option<String>,
+    pane: Option<String>,
+    index: Option<usize>,
 }
 
-/// `PATCH /api/tabs/{id}`.
+/// `PATCH /api/tabs/{id}`: another name, or another place.
 ///
 /// # Errors
 /// 400 or 404 with the reason.
-pub async fn rename_tab(
+pub async fn edit_tab(
     State(app): Shared,
     Path(id): Path<String>,
-    Input(Renamed { name }): Input<Renamed>,
+    Input(TabEdit { name, pane, index }): Input<TabEdit>,
 ) -> Result<StatusCode, Problem> {
-    app.tabs.rename(&id, &name).await?;
+    match (name, pane) {
+        (Some(name), None) if index.is_none() => app.tabs.rename(&id, &name).await?,
+        (None, Some(pane)) => app.tabs.place(&id, &pane, index).await?,
+        (Some(_) | None, Some(_) | None) => {
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "Send a name, or a pane and the place in it (index).",
+            ));
+        }
+    }
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Query of `DELETE /api/tabs/{id}`.
+/// Query of what closes something.
 #[derive(Debug, Deserialize)]
-pub struct Force {
+pub struct How {
     #[serde(default)]
     force: u8,
+    #[serde(default)]
+    undo: u8,
+}
+
+fn closing(how: Result<Query<How>, QueryRejection>) -> Result<Closing, Problem> {
+    let Query(How { force, undo }) = how.map_err(|_| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Write ?force=1 to close what is alive, and undo=1 to be able to bring it back.",
+        )
+    })?;
+    Ok(Closing {
+        force: force != 0,
+        undo: undo != 0,
+    })
+}
+
+/// What closing answers: nothing, or until when it can be undone.
+fn closed(until_ms: Option<i64>) -> Response {
+    match until_ms {
+        Some(until_ms) => Json(serde_json::json!({ "until_ms": until_ms })).into_response(),
+        None => StatusCode::NO_CONTENT.into_response(),
+    }
 }
 
 /// `DELETE /api/tabs/{id}`.
@@ -242,15 +349,22 @@ pub async fn close_tab(
     State(app): Shared,
     _: Owner,
     Path(id): Path<String>,
-    force: Result<Query<Force>, QueryRejection>,
+    how: Result<Query<How>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let how = closing(how)?;
+    Ok(closed(app.tabs.close(&id, how).await?))
+}
+
+/// `POST /api/tabs/{id}/restore` and `POST /api/workspaces/{id}/restore`: brings back what was closed with `undo`.
+///
+/// # Errors
+/// 404: it has ended, or was never closed.
+pub async fn restore(
+    State(app): Shared,
+    _: Owner,
+    Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
-    let Query(Force { force }) = force.map_err(|_| {
-        Problem::new(
-            StatusCode::BAD_REQUEST,
-            "Write ?force=1 to close a tab with a running agent.",
-        )
-    })?;
-    app.tabs.close(&id, force != 0).await?;
+    app.tabs.restore(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -241,12 +241,23 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/session", get(api::session))
         .route("/api/logout", post(api::logout))
         .route("/api/items", get(api::items))
-        .route("/api/workspaces", get(api::workspaces))
+        .route(
+            "/api/workspaces",
+            get(api::workspaces).post(api::create_workspace),
+        )
+        .route("/api/workspaces/order", put(api::order_workspaces))
+        .route(
+            "/api/workspaces/{id}",
+            delete(api::remove_workspace).patch(api::edit_workspace),
+        )
+        .route("/api/workspaces/{id}/panes", post(api::panes))
+        .route("/api/workspaces/{id}/restore", post(api::restore))
         .route("/api/tabs", get(api::tabs).post(api::create_tab))
         .route(
             "/api/tabs/{id}",
-            delete(api::close_tab).patch(api::rename_tab),
+            delete(api::close_tab).patch(api::edit_tab),
         )
+        .route("/api/tabs/{id}/restore", post(api::restore))
         .route("/api/tabs/{id}/send", post(api::send))
         .route("/api/tabs/{id}/answer", post(answers::answer))
         .route("/api/tabs/{id}/stop", post(answers::stop))

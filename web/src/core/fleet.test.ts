@@ -5,7 +5,17 @@ import type { Item, ServerMsg, Workspace } from "../wire/protocol.ts";
 import { apply, type Fleet, groups, parted, resolvedSince } from "./fleet.ts";
 import { item } from "./sample.ts";
 
-const workspace: Workspace = { id: "w", name: "default", dir: "/", tabs: ["a", "b"], state: null, failed: false };
+const workspace: Workspace = {
+  id: "w",
+  name: "default",
+  dir: "/",
+  color: null,
+  group: null,
+  panes: { pane: { id: "p", tabs: ["a", "b"] } },
+  tabs: ["a", "b"],
+  state: null,
+  failed: false,
+};
 
 function snapshot(epoch: string, rev: number, items: Item[], now_ms = 1000): ServerMsg {
   return { type: "snapshot", epoch, rev, now_ms, items, workspaces: [workspace], notices: [] };

@@ -29,6 +29,7 @@ export function item(change: Partial<Item> & { id: string }): Item {
     hooks: true,
     attention: false,
     episode: null,
+    resume: null,
     ...change,
   };
 }

@@ -56,7 +56,8 @@ describe("shapes", () => {
     expect(turnOf(shapeOf(row({ state: "needs-input", presence: "suspended" })))).toBe("none");
   });
   test("a workspace's dot shows what the oldest question in it asks", () => {
-    const workspace = { id: "w", name: "w", dir: "/", tabs: [], state: "needs-input" as const, failed: false };
+    const panes = { pane: { id: "p", tabs: [] } };
+    const workspace = { id: "w", name: "w", dir: "/", color: null, group: null, panes, tabs: [], state: "needs-input" as const, failed: false };
     const items = [{ ...asks("permission"), since_ms: 9 }, { ...asks("question"), since_ms: 3 }, { ...asks("plan"), since_ms: 1, presence: "suspended" as const }];
     expect(workspaceShape(workspace, items)).toBe("question");
     expect(workspaceShape({ ...workspace, state: "review", failed: true }, [])).toBe("failed");

@@ -102,6 +102,13 @@ export type Tokens = {
   /** In the context now. */
   context?: number, };
 
+/** A conversation that can be taken up again. */
+export type Resume = {
+  /** Claude's session id. */
+  conversation: string,
+  /** What it was called; empty if it had no name. */
+  title: string, };
+
 /** One row: a tab, or an agent without one. */
 export type Item = {
   /** The tab's id, or `host:pid:start`. */
@@ -156,7 +163,36 @@ export type Item = {
   /** Counts for bell and title. */
   attention: boolean,
   /** Names the stay in needs-input or review. */
-  episode: number | null, };
+  episode: number | null,
+  /** A conversation that ran in this tab before its shell was started again, and can be taken up here. */
+  resume: Resume | null, };
+
+/** The colours of a workspace. Amber, purple and grey are not among them: those belong to states. */
+export type Color = "red" | "orange" | "yellow" | "green" | "teal" | "blue" | "pink" | "brown";
+
+/** The direction of a split. */
+export type SplitDir = "right" | "down";
+
+/** A pane: an area with a bar of tabs. */
+export type PaneArea = {
+  /** Its id, unique over all workspaces. */
+  id: string,
+  /** Ids of its tabs in order; none where nothing was opened in it yet. */
+  tabs: Array<string>, };
+
+/** An area that is divided. */
+export type PaneSplit = {
+  /** Its id, unique over all workspaces. */
+  id: string,
+  /** Where the next part lies. */
+  dir: SplitDir,
+  /** Two or more, from left to right or from top to bottom; none is itself split in this direction. */
+  parts: Array<PaneTree>,
+  /** Their shares in thousandths; 1000 in all. */
+  sizes: Array<number>, };
+
+/** How a workspace is divided: one pane, or a split of several parts. */
+export type PaneTree = { "pane": PaneArea } | { "split": PaneSplit };
 
 /** A workspace with its most urgent state. */
 export type Workspace = {
@@ -166,7 +202,13 @@ export type Workspace = {
   name: string,
   /** Default directory. */
   dir: string,
-  /** Ids of its tabs in order; each is an item's id. */
+  /** The colour the person gave it. */
+  color: Color | null,
+  /** The heading it stands under, with all others of the same. */
+  group: string | null,
+  /** Its panes. Which tab each shows, which has the focus and which is zoomed is each device's own. */
+  panes: PaneTree,
+  /** Ids of its tabs in the order of the panes; each is an item's id. */
   tabs: Array<string>,
   /** Most urgent inside. */
   state: State | null,
