@@ -458,7 +458,7 @@ fn event(act: Act, who: u32, now: u64, number: usize, world: &Checked) -> Event 
                         tool: None,
                         options: Vec::new(),
                     }),
-                    Some(EpisodeId(1_000 + number as u64)),
+                    Some(EpisodeId(1_000 * number as u64)),
                 ),
                 _other => (
                     Badge::Review(Outcome {
@@ -466,7 +466,7 @@ fn event(act: Act, who: u32, now: u64, number: usize, world: &Checked) -> Event 
                         shells: 0,
                         wakes_at_ms: None,
                     }),
-                    Some(EpisodeId(1_000 + number as u64)),
+                    Some(EpisodeId(1_000 * number as u64)),
                 ),
             };
             Event::Restored {

@@ -197,8 +197,7 @@ impl Agent {
                 return true;
             }
         }
-        self.hidden_question(ctx, now, rest, status_since);
-        false
+        self.hidden_question(ctx, now, rest, status_since)
     }
 
     /// It was started while the server was down, and began a turn that only the spool and the transcript tell of:
@@ -338,8 +337,14 @@ impl Agent {
         }
     }
 
-    /// Q15: a question stands open while the file stays idle.
-    fn hidden_question(&mut self, ctx: &mut Ctx, now: Stamp, rest: &mut Rest, status_since: Stamp) {
+    /// Q15: a question stands open while the file stays idle. `true`: it was answered, and its end is looked for.
+    fn hidden_question(
+        &mut self,
+        ctx: &mut Ctx,
+        now: Stamp,
+        rest: &mut Rest,
+        status_since: Stamp,
+    ) -> bool {
         let asked = self
             .asks
             .iter()
@@ -351,8 +356,7 @@ impl Agent {
             })
             .map(|a| (a.at, a.words()));
         let Some((at, words)) = asked else {
-            self.question_answered(now, rest);
-            return;
+            return self.question_answered(now, rest);
         };
         let newer_prompt = self.turns.prompt_after(at.boot).is_some();
         let open_in_transcript = self
@@ -371,8 +375,7 @@ impl Agent {
         if newer_prompt || question.dialog.is_some() && !open_in_transcript {
             self.asks.forget_main(at.boot);
             rest.question = Some(question);
-            self.question_answered(now, rest);
-            return;
+            return self.question_answered(now, rest);
         }
         if now.boot >= at.boot + END_WAIT {
             self.read(ctx, now, &mut question.reading);
@@ -385,15 +388,15 @@ impl Agent {
             }
         }
         rest.question = Some(question);
+        false
     }
 
     /// Claude works on behind a file that says idle: its Stop makes review as after any unseen turn.
-    fn question_answered(&self, now: Stamp, rest: &mut Rest) {
-        if let Some(question) = rest.question.take()
-            && question.dialog.is_some()
-        {
-            rest.late = Some(Late::new(question.at, now.boot, true));
-        }
+    fn question_answered(&self, now: Stamp, rest: &mut Rest) -> bool {
+        let question = rest.question.take().filter(|q| q.dialog.is_some());
+        let late = question.map(|q| Late::new(q.at, now.boot, true));
+        rest.late = late.or(rest.late);
+        late.is_some()
     }
 
     /// Main-lane turn events of a spell, oldest first. Prompts and PreCompacts after its end are the next one's.

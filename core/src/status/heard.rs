@@ -94,6 +94,10 @@ impl Agent {
             return;
         }
         self.file_torn = None;
+        if self.removed.is_none() && at.boot == self.file_at && self.file.as_ref() == Some(&file) {
+            // Read twice: what was heard meanwhile is newer.
+            return;
+        }
         self.file_at = at.boot;
         self.file_first.get_or_insert(now.boot);
         self.left = None;
@@ -387,7 +391,7 @@ impl Agent {
                     self.serial += 1;
                     let kept = Dialog::new(self.serial, persisted.since, None, ask.clone());
                     spell.dialog = Some(kept);
-                    spell.before.episode = persisted.episode.map(|id| Episode {
+                    let told = persisted.episode.map(|id| Episode {
                         id,
                         committed: persisted.since.boot,
                         notified: true,
@@ -397,10 +401,15 @@ impl Agent {
                         silent: true,
                         told: Some(ask.id),
                     });
-                    self.stay = Stay::Needs(self.serial);
-                    self.shown = Some(persisted.badge.clone());
-                    self.shown_since = persisted.since;
-                    self.episode = spell.before.episode.take();
+                    // It may have been shown already, and taken back; over is what is none any more.
+                    let shown = self.episode.filter(|e| Some(e.id) == persisted.episode);
+                    if let Some(episode) = shown.or(told) {
+                        self.stay = Stay::Needs(self.serial);
+                        self.shown = Some(persisted.badge.clone());
+                        self.shown_since = persisted.since;
+                        let old = self.episode.replace(episode);
+                        self.drop_hidden(ctx, old.filter(|old| old.id != episode.id));
+                    }
                 }
                 Phase::Working(spell)
             }

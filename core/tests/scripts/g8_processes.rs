@@ -42,6 +42,22 @@ fn d01_exit_from_whatever_badge() {
 }
 
 #[test]
+fn d01_h07_a_reading_that_comes_twice_does_not_bring_a_session_back() {
+    check(
+        &format!(
+            "{IDLE}
+        5000 file@4900 idle
+        5001 hook@4990 bye other
+        5002 file@4900 idle
+        5020 removed
+        9000 end
+        "
+        ),
+        "500 idle\n 5020 none",
+    );
+}
+
+#[test]
 fn d02_killed_in_mid_turn() {
     check(
         &format!(
