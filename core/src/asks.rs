@@ -12,7 +12,7 @@ use crate::witness::{ToolCall, WaitingFor};
 
 /// A request may be stamped this long before the dialog is written (measured up to 158 ms).
 pub(crate) const ASK_SKEW: Duration = Duration::from_millis(200);
-/// … and this long on a loaded machine, if no other may be meant.
+/// … and this long before or after it on a loaded machine, if no other may be meant.
 const ASK_SLOW: Duration = Duration::from_millis(500);
 /// One stamped this much after the file (measured: 13 ms) was slow to start, or stands behind another that is still
 /// to be heard: it names the dialog only where no other lane asks.
@@ -197,9 +197,13 @@ impl Asks {
             if ask.at.boot + ASK_SKEW >= opened && waiting_by.is_none_or(|by| ask.at.boot <= by) {
                 stay.push(ask);
             }
-            // What a tool asks that was started after the dialog opened stands behind it.
-            let started = ask.started(turns);
-            let behind = ask.at.boot > opened + ASK_SKEW || started > Some(opened);
+            // What a tool asks that was started after the dialog opened stands behind it. But one lane asks one thing at
+            // a time: where there is no other, both hooks were slow to start.
+            let behind = if alone {
+                ask.at.boot > opened + ASK_SLOW
+            } else {
+                ask.at.boot > opened + ASK_SKEW || ask.started(turns) > Some(opened)
+            };
             if behind || ask.at.boot + ASK_SLOW < opened {
                 continue;
             }
@@ -247,7 +251,7 @@ pub(crate) struct Standing<'a> {
     pub since: Time,
     /// The request that was found for it.
     pub shown: Option<&'a AskName>,
-    /// Nobody but the main lane was ever heard: no other's request can have been first.
+    /// Nobody but the main lane is at work: no other's request can have been first.
     pub alone: bool,
 }
 

@@ -119,10 +119,12 @@ impl Agent {
         let standing = Standing {
             opened: old.as_ref().map_or(since, |d| d.since.boot.min(since)),
             since,
-            shown: old.as_ref().and_then(|d| d.name.as_ref()),
-            alone: self.subagents.is_empty()
-                && self.ended_subagents.is_empty()
-                && self.turns.hooks().all(|t| t.lane.is_none()),
+            // Once the file tells of another, what was shown says nothing about this one.
+            shown: old
+                .as_ref()
+                .filter(|d| !d.moved)
+                .and_then(|d| d.name.as_ref()),
+            alone: self.alone(),
         };
         let bare = bare_words(&waiting);
         let (words, doubt) = match self.asks.front(&self.turns, &waiting, standing) {
@@ -149,6 +151,12 @@ impl Agent {
             return dialog;
         }
         blank(ctx, dialog, bare_words(&waiting))
+    }
+
+    /// Nobody but the main lane is at work, as far as hooks tell.
+    fn alone(&self) -> bool {
+        let mut lanes = self.turns.hooks().filter_map(|t| t.lane.as_ref());
+        self.subagents.is_empty() && lanes.all(|lane| self.ended_subagents.contains(lane))
     }
 
     /// The tool that a card from before a restart names has its result.

@@ -3,7 +3,7 @@
 use purplemux_core::witness::{Hook, HookKind, ToolCall};
 use purplemux_core::{Effect, Event};
 
-use crate::dsl::{at, check, key, run};
+use crate::dsl::{World, at, check, key, run};
 use crate::g1_plain::{IDLE, REVIEW, REVIEW_SEEN};
 
 /// A turn whose tool is asked about from 1500 on.
@@ -723,6 +723,7 @@ fn q11_of_two_requests_beside_the_dialog_neither_is_named() {
             "{IDLE}
         1000 hook prompt
         1050 file busy
+        1100 hook sub a
         1500 file permission
         1540 hook pre Bash id=2 \"touch b.txt\"
         1600 hook pr Bash \"touch b.txt\"
@@ -732,6 +733,7 @@ fn q11_of_two_requests_beside_the_dialog_neither_is_named() {
         "
         500  idle
         1000 busy
+        1100 busy 1 agent
         1500 needs-input permission
         ",
     );
@@ -1500,4 +1502,184 @@ fn q14_a_clock_that_is_set_back_hides_no_turn() {
         5200 notify
         ",
     );
+}
+
+/// The tools that ask: their start, what the file says, the request's hook, and the card.
+const KINDS: [(&str, &str, &str, &str); 4] = [
+    (
+        "pre Bash id=9 ls",
+        "permission",
+        "pr Bash ls",
+        "permission \"ls\"",
+    ),
+    (
+        "pre ExitPlanMode id=9 steps",
+        "permission",
+        "pr ExitPlanMode steps",
+        "plan \"steps\"",
+    ),
+    (
+        "pre AskUserQuestion id=9 Which?",
+        "input",
+        "pr AskUserQuestion Which?",
+        "question \"Which?\"",
+    ),
+    ("pre mcp__lab id=9 x", "input", "form Pick", "form \"Pick\""),
+];
+
+/// What came before: nothing; a plan that was refused by Esc; one that was refused with a comment, in the same turn;
+/// a subagent that has ended.
+const BEFORE: [(&str, &str); 4] = [
+    (
+        "",
+        "
+        3000 hook prompt
+        3050 file busy
+        3300 hook sub a
+        3400 hook pre Read id=2 x lane=a
+        3500 hook post Read id=2 x lane=a
+        3600 hook subend a
+        ",
+    ),
+    ("9000 hook prompt\n 9050 file busy", ""),
+    (
+        "9000 hook prompt\n 9050 file busy",
+        "
+        3000 hook prompt
+        3050 file busy
+        3300 hook pre ExitPlanMode id=1 steps
+        3490 hook pr ExitPlanMode steps
+        3500 file permission
+        6000 file idle
+        6100 tx interrupt
+        ",
+    ),
+    (
+        "",
+        "
+        3000 hook prompt
+        3050 file busy
+        3300 hook pre ExitPlanMode id=1 steps
+        3490 hook pr ExitPlanMode steps
+        3500 file permission
+        6000 file busy
+        ",
+    ),
+];
+
+/// A dialog at 10000 whose hooks were stamped and heard so many ms after it.
+fn asked_with(
+    (begins, before): (&str, &str),
+    (start, waiting, request, _): (&str, &str, &str, &str),
+    (started, stamped): (i64, i64),
+    (start_heard, heard): (u64, u64),
+) -> World {
+    let moment = |after: i64| 10_000_u64.saturating_add_signed(after);
+    let mut lines = [
+        (moment(0), format!("{} file {waiting}", moment(0))),
+        (
+            moment(started) + start_heard,
+            format!(
+                "{} hook@{} {start}",
+                moment(started) + start_heard,
+                moment(started)
+            ),
+        ),
+        (
+            moment(stamped) + heard,
+            format!(
+                "{} hook@{} {request}",
+                moment(stamped) + heard,
+                moment(stamped)
+            ),
+        ),
+    ];
+    lines.sort();
+    let [one, two, three] = lines.map(|(_, line)| line);
+    run(&format!(
+        "{IDLE}\n{before}\n{begins}\n{one}\n{two}\n{three}\n16000 end"
+    ))
+}
+
+#[test]
+fn q05_q06_q07_what_is_asked_is_mended_in_place_however_late_its_request() {
+    for story in BEFORE {
+        for asked in KINDS {
+            for stamped in [-190, -150, -10, 0, 40, 60, 100, 180, 240, 320, 490] {
+                // The process of either hook may be the slower one to start.
+                for started in [-300, stamped - 20, stamped + 10, stamped + 300] {
+                    for heard in [(0, 0), (1, 1), (0, 80), (700, 0), (0, 3_000), (3_000, 700)] {
+                        let world = asked_with(story, asked, (started.max(-900), stamped), heard);
+                        let seen = world.seen.join("\n");
+                        let what =
+                            format!("{story:?} {asked:?} {stamped} {started} {heard:?}\n{seen}");
+                        let card = crate::dsl::words(&world.item('A'));
+                        assert_eq!(card, format!("needs-input {}", asked.3), "{what}");
+                        let since = world.seen.iter().rposition(|l| l.ends_with("busy"));
+                        let told: Vec<&str> = world.seen[since.expect("busy")..]
+                            .iter()
+                            .filter_map(|l| l.split_once(' '))
+                            .map(|(_, word)| word)
+                            .filter(|word| matches!(*word, "notify" | "update"))
+                            .collect();
+                        assert_eq!(told, ["notify"], "{what}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn q15_h07_a_hidden_question_that_is_answered_ends_with_its_stop_at_once() {
+    // The file rests anew as the question is found: no second word is needed to see that its Stop has come.
+    check(
+        &format!(
+            "{IDLE}
+        5000 file menu
+        5048 hook pr AskUserQuestion Which?
+        5100 hook stop
+        5110 tx tool AskUserQuestion id=1 Which?
+        5548 file idle
+        5548 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        5548 needs-input question \"Which?\"
+        5548 review finished
+        6748 notify
+        ",
+    );
+}
+
+#[test]
+fn q11_h07_another_dialog_in_front_is_named_at_once_or_not_at_all() {
+    // Its card says the same however often the file is read.
+    for again in ["", "6200 file worker since=6150"] {
+        check(
+            &format!(
+                "{IDLE}
+            1000 hook prompt
+            1050 file busy
+            4990 hook pr ExitPlanMode steps
+            5000 file permission
+            6000 tx interrupt
+            6001 hook pr Bash \"touch a.txt\" lane=a
+            6200 file worker since=6150
+            {again}
+            9900 end
+            "
+            ),
+            "
+            500  idle
+            1000 busy
+            5000 needs-input plan \"steps\"
+            6200 notify
+            6200 needs-input permission \"touch a.txt\"
+            6200 update
+            ",
+        );
+    }
 }
