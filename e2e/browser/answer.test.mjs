@@ -220,7 +220,7 @@ test("M07 a device that joins while a dialog is open has badge and card at once,
   }, `http://127.0.0.1:${service.address().port}/device`);
   await page.getByRole("button", { name: "Close" }).tap();
   await page.getByRole("button", { name: "Settings" }).tap();
-  await page.getByRole("menuitem", { name: "Notifications" }).tap();
+  await page.getByRole("button", { name: "Notifications" }).tap();
   await page.getByRole("switch", { name: "On this device" }).tap();
   await page.getByRole("checkbox", { name: "When there is something to review" }).waitFor();
   await holds("silence", () => taken.length === 0, 4000);

@@ -7,6 +7,7 @@ import "./style/base.css";
 import { mount } from "svelte";
 import { page } from "./page.svelte.ts";
 import { onOpened } from "./push.ts";
+import { settings } from "./settings.svelte.ts";
 import App from "./view/App.svelte";
 import { shareBeat } from "./view/beat.ts";
 
@@ -21,8 +22,11 @@ const code = takeCode();
 const target = document.getElementById("app");
 if (target === null) throw new Error("index.html has no #app");
 shareBeat();
-mount(App, { target });
-void page.start(code);
+// No `await` at the top: what the entry shares with later parts could then not stay in it.
+void settings.speak().then(() => {
+  mount(App, { target });
+  void page.start(code);
+});
 onOpened((row) => {
   if (row === null) page.openNext();
   else page.openTold(row);

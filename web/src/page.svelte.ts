@@ -24,6 +24,8 @@ const SILENCE_MS_MAX = 15_000;
 const ANNOUNCE_MS_MIN = 5000;
 /** A review counts as seen after this long on screen in a focused window. */
 const SEEN_MS = 2000;
+/** This many jumps can be taken back. */
+const BACK_MAX = 50;
 
 class Page {
   gate = $state.raw<Gate>({ at: "signing-in" });
@@ -44,8 +46,6 @@ class Page {
   collapsed = $state.raw<readonly string[]>([]);
   /** The row whose "Why this state?" is open. */
   whyOf = $state<string | null>(null);
-  /** The settings of notifications are open. */
-  alertsOpen = $state(false);
   /** A sentence about something that was asked for and not done. */
   complaint = $state<string | null>(null);
   /** For the polite live region. */
@@ -117,6 +117,8 @@ class Page {
   #focusTaken = 0;
   /** Reviews that are about to count as seen, as in `#seeable`. */
   #looking = new Map<string, Stop>();
+  /** Rows from which "Next" led away, the latest last. */
+  #from = $state.raw<readonly string[]>([]);
   #pending = new Map<string, string>();
   #announce: Stop | null = null;
 
@@ -184,7 +186,21 @@ class Page {
 
   openNext(): void {
     this.bellOpen = false;
-    if (this.next !== null) this.open(this.next.id, undefined, cardOf(this.next) === null ? "terminal" : "card");
+    if (this.next === null) return;
+    if (this.currentId !== null && this.currentId !== this.next.id) this.#from = [...this.#from.slice(1 - BACK_MAX), this.currentId];
+    this.open(this.next.id, undefined, cardOf(this.next) === null ? "terminal" : "card");
+  }
+
+  get canGoBack(): boolean {
+    return this.#from.some((id) => this.fleet?.items.has(id) === true);
+  }
+
+  /** To where the person was before "Next", over rows that are gone since. */
+  goBack(): void {
+    const left = this.#from.filter((id) => this.fleet?.items.has(id) === true && id !== this.currentId);
+    const to = left.at(-1);
+    this.#from = left.slice(0, -1);
+    if (to !== undefined) this.open(to);
   }
 
   /** The tab after (1) or before (-1) the one on screen, in its workspace, around the end. */
@@ -436,10 +452,11 @@ class Page {
   // --- what is said aloud --------------------------------------------------------------------------------------
 
   #announceNew(before: Fleet, fleet: Fleet): void {
+    if (settings.announce === "nothing") return;
     for (const item of fleet.items.values()) {
       const old = before.items.get(item.id);
       const family = familyOf(shapeOf(item));
-      if ((family !== "needs" && family !== "review") || (old?.episode === item.episode && old.state === item.state)) continue;
+      if ((family !== "needs" && (family !== "review" || settings.announce !== "all")) || (old?.episode === item.episode && old.state === item.state)) continue;
       this.#pending.set(item.id, settings.say("said.state", { title: item.title, state: stateWords(item, settings.say) }));
     }
     if (this.#pending.size > 0 && this.#announce === null) this.#sayPending();

@@ -1,10 +1,19 @@
-// What this browser remembers for its person: theme, language, sidebar, the tab looked at last. Owns localStorage but
+// What this browser remembers for its person: theme, language, motion, keys, sidebar, the tab looked at last. Owns localStorage but
 // for the login; a browser that refuses storage forgets, and that is all that happens.
 
+import { type Bindings, DEFAULTS, readBindings } from "./core/keys.ts";
 import { chooseLanguage, type Language, LANGUAGES, type Say, sayer } from "./core/words.ts";
 
 export const THEMES = ["system", "dark", "light"] as const;
 export type Theme = (typeof THEMES)[number];
+
+/** How states move: always, for a moment after they change, never. What the system asks for wins. */
+export const MOTIONS = ["full", "settle", "off"] as const;
+export type Motion = (typeof MOTIONS)[number];
+
+/** What a screen reader is told unasked. */
+export const ANNOUNCE = ["all", "asks", "nothing"] as const;
+export type Announce = (typeof ANNOUNCE)[number];
 
 function recall(name: string): string | null {
   try {
@@ -25,14 +34,27 @@ function remember(name: string, value: string | null): void {
   }
 }
 
+async function loadWords(language: Language): Promise<void> {
+  try {
+    if (language === "zh-TW") await import("./core/words.zh-TW.ts");
+  } catch {
+    // The server has gone, or is another version: English is there, and the next load tries again.
+    return;
+  }
+}
+
 class Settings {
   #theme = $state<Theme>(THEMES.find((theme) => theme === recall("theme")) ?? "system");
   #language = $state<Language>(LANGUAGES.find((language) => language === recall("language")) ?? chooseLanguage(navigator.languages));
   #sidebar = $state(recall("sidebar") !== "hidden");
+  #motion = $state<Motion>(MOTIONS.find((motion) => motion === recall("motion")) ?? "full");
+  #announce = $state<Announce>(ANNOUNCE.find((announce) => announce === recall("announce")) ?? "all");
+  #keys = $state.raw<Bindings>(readBindings(recall("keys")));
   #say = $derived(sayer(this.#language));
 
   constructor() {
     this.#applyTheme();
+    this.#applyMotion();
   }
 
   get theme(): Theme {
@@ -48,8 +70,12 @@ class Settings {
     return this.#language;
   }
   set language(language: Language) {
-    this.#language = language;
     remember("language", language);
+    void loadWords(language).then(() => (this.#language = language));
+  }
+  /** Resolves when the page can speak the person's language; where its words do not come, it speaks English. */
+  speak(): Promise<void> {
+    return loadWords(this.#language);
   }
 
   get sidebar(): boolean {
@@ -58,6 +84,31 @@ class Settings {
   set sidebar(shown: boolean) {
     this.#sidebar = shown;
     remember("sidebar", shown ? null : "hidden");
+  }
+
+  get motion(): Motion {
+    return this.#motion;
+  }
+  set motion(motion: Motion) {
+    this.#motion = motion;
+    remember("motion", motion === "full" ? null : motion);
+    this.#applyMotion();
+  }
+
+  get announce(): Announce {
+    return this.#announce;
+  }
+  set announce(announce: Announce) {
+    this.#announce = announce;
+    remember("announce", announce === "all" ? null : announce);
+  }
+
+  get keys(): Bindings {
+    return this.#keys;
+  }
+  set keys(keys: Bindings) {
+    this.#keys = keys;
+    remember("keys", keys.layer === DEFAULTS.layer && Object.keys(keys.own).length === 0 ? null : JSON.stringify(keys));
   }
 
   get lastTab(): string | null {
@@ -69,6 +120,10 @@ class Settings {
 
   get say(): Say {
     return this.#say;
+  }
+
+  #applyMotion(): void {
+    document.documentElement.dataset["motion"] = this.#motion;
   }
 
   /** At once, not in an effect: what reads a colour right after must read the new one. */

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "vitest";
 import { merged, type Notice, noticeOf, without } from "./notice.ts";
 import { sayer } from "./words.ts";
+import "./words.zh-TW.ts";
 import type { Push } from "../wire/protocol.ts";
 
 type Show = Extract<Push, { type: "show" }>;

@@ -7,6 +7,7 @@ import { faviconOf, faviconSvg } from "./favicon.ts";
 import { codeIn } from "./login.ts";
 import { withoutPasteEnd } from "./paste.ts";
 import { chooseLanguage, sayer } from "./words.ts";
+import "./words.zh-TW.ts";
 
 const say = sayer("en");
 const MINUTE = 60_000;

@@ -6,6 +6,7 @@ import { apply } from "./fleet.ts";
 import { item } from "./sample.ts";
 import { attention, byUrgency, chipDetail, contextOf, counts, documentTitle, firstLine, lacksHooks, lineOf, marks, mostUrgent, nextAfter, shapeOf, shortPath, stateWords, terminalOf, turnOf, workspaceShape } from "./view.ts";
 import { sayer } from "./words.ts";
+import "./words.zh-TW.ts";
 
 const say = sayer("en");
 const row = (change: Partial<Item>) => item({ id: "a", ...change });

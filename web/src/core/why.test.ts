@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { Explanation, Reason, Testimony } from "../wire/protocol.ts";
 import { beside, distance, report, sentence, shapeThen, span, wallTime } from "./why.ts";
 import { sayer } from "./words.ts";
+import "./words.zh-TW.ts";
 
 const say = sayer("en");
 const zh = sayer("zh-TW");

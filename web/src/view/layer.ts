@@ -1,38 +1,38 @@
-// The keys that are ours everywhere, also inside a terminal: the Alt layer (Linux, Windows), Cmd on macOS, and F6. All
-// other keys belong to the terminal. Owns which key means what; must never claim a key of an input method's.
+// Which of the keys that are pressed is ours, also inside a terminal, and the one that is let through when the person
+// says so. Owns that a key means one thing however often it is asked about; must never claim a key of an input method's.
+// What the keys mean is data, see core/keys.ts.
 
-export type LayerAction = "next" | "next-region" | "previous-region" | "sidebar" | "new-tab" | "close-tab" | "previous-tab" | "next-tab" | "why" | "attention";
+import { type Action, actionOf, type Bindings, DEFAULTS, isBare, keyMap, type KeyMap, type Platform } from "../core/keys.ts";
 
-const MAC = /Mac|iPhone|iPad/.test(navigator.platform);
+export const PLATFORM: Platform = /Mac|iPhone|iPad/.test(navigator.platform) ? "mac" : "pc";
 
-/** Null when the key is not ours. By `code`, so that it does not depend on the layout. */
-export function layerKey(event: KeyboardEvent): LayerAction | null {
-  if (event.isComposing || event.keyCode === 229 || event.getModifierState("AltGraph")) return null;
-  if (event.code === "F6" && !event.altKey && !event.ctrlKey && !event.metaKey) return event.shiftKey ? "previous-region" : "next-region";
-  if (event.code === "Slash" && (MAC ? event.metaKey && event.ctrlKey && !event.altKey : event.altKey && event.shiftKey && !event.ctrlKey && !event.metaKey)) return "why";
-  if (event.shiftKey) return null;
-  if (MAC) {
-    if (!event.metaKey || event.altKey) return null;
-    if (!event.ctrlKey) return event.code === "KeyJ" ? "next" : event.code === "KeyI" ? "attention" : null;
-  } else if (!event.altKey || event.ctrlKey || event.metaKey) {
-    return null;
-  }
-  switch (event.code) {
-    case "KeyJ":
-      return MAC ? null : "next";
-    case "KeyI":
-      return MAC ? null : "attention";
-    case "KeyN":
-      return "new-tab";
-    case "KeyW":
-      return "close-tab";
-    case "BracketLeft":
-      return "previous-tab";
-    case "BracketRight":
-      return "next-tab";
-    case "Digit0":
-      return "sidebar";
-    default:
-      return null;
-  }
+let map: KeyMap = keyMap(PLATFORM, DEFAULTS);
+let passing = false;
+/** Presses that were let through: the page and the terminal both ask about the same one. */
+const passed = new WeakSet<KeyboardEvent>();
+
+/** From now on these keys hold. */
+export function bind(bindings: Bindings): void {
+  map = keyMap(PLATFORM, bindings);
+}
+
+/** Null when the key is not ours. */
+export function layerKey(event: KeyboardEvent): Action | null {
+  if (passed.has(event) || event.isComposing || event.keyCode === 229 || event.getModifierState("AltGraph")) return null;
+  const on = event.target;
+  const terminal = on !== null && "closest" in on && (on as Element).closest("[data-terminal]") !== null;
+  return actionOf(map, event, terminal);
+}
+
+/** The next key that is more than a modifier is not ours, whatever it is. */
+export function passNext(on: boolean): void {
+  passing = on;
+}
+
+/** Asked once for each press, before anything else sees it. True: it is the one to let through. */
+export function passes(event: KeyboardEvent): boolean {
+  if (!passing || isBare(event.code) || event.isComposing || event.keyCode === 229) return false;
+  passing = false;
+  passed.add(event);
+  return true;
 }

@@ -3,6 +3,7 @@
 
 import { merged, type NoticeData, noticeOf, type Opened, without } from "../core/notice.ts";
 import { chooseLanguage, sayer } from "../core/words.ts";
+import "../core/words.zh-TW.ts";
 import type { Push } from "../wire/protocol.ts";
 
 declare const self: ServiceWorkerGlobalScope;

@@ -1,0 +1,38 @@
+// What is laid over the whole page until it is put away: the palette, the keys, the settings. Owns that there is one at a
+// time, and that the focus goes back to where it was; must never be open over a question that waits for an answer.
+
+export type SheetName = "palette" | "help" | "settings";
+export const SECTIONS = ["appearance", "keyboard", "notifications", "devices"] as const;
+export type Section = (typeof SECTIONS)[number];
+
+class Sheet {
+  name = $state<SheetName | null>(null);
+  section = $state<Section>("appearance");
+  /** The next key goes to the program. */
+  passing = $state(false);
+  /** Who is given the next keys whatever they mean: a setting that asks for one. */
+  taking = $state.raw<((event: KeyboardEvent) => void) | null>(null);
+  #from: HTMLElement | null = null;
+
+  open(name: SheetName): void {
+    if (this.name === null) this.#from = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+    this.name = name;
+  }
+
+  openSettings(section: Section): void {
+    this.section = section;
+    this.open("settings");
+  }
+
+  /** The focus goes back to where it was, at once: whoever sends it elsewhere does so after this. */
+  close(): void {
+    if (this.name === null) return;
+    // A dialog that is open keeps the focus from everything else.
+    document.querySelector<HTMLDialogElement>("dialog[open]")?.close();
+    this.name = null;
+    if (this.#from?.isConnected === true) this.#from.focus();
+    this.#from = null;
+  }
+}
+
+export const sheet = new Sheet();
