@@ -148,6 +148,7 @@ impl Viewer {
                 changes.apply(&mut self.items, &mut Vec::new(), &mut Vec::new());
             }
             ServerMsg::Heartbeat { .. }
+            | ServerMsg::Settings { .. }
             | ServerMsg::Answered { .. }
             | ServerMsg::Stopped { .. } => {}
             ServerMsg::Refused { why, .. } => bail!("refused: {why}"),

@@ -493,6 +493,12 @@ pub enum ServerMsg {
         /// With `failed`: what to do.
         why: Option<String>,
     },
+    /// The person's settings, which all of their devices share: once after the first snapshot, and at every change.
+    Settings {
+        /// All of them. What the words mean is for the page to know.
+        #[ts(type = "Record<string, unknown>")]
+        settings: serde_json::Map<String, serde_json::Value>,
+    },
     /// How a wish to stop goes; to the viewer that sent it.
     Stopped {
         /// The `request` of the message.

@@ -26,6 +26,7 @@ use crate::home::{Home, random_hex, write_atomic};
 use crate::logfile::{self, LogFile};
 use crate::pane::Panes;
 use crate::push::Push;
+use crate::settings::Settings;
 use crate::tabs::Tabs;
 use crate::web::auth::{Auth, Names};
 use crate::web::{App, listen as doors, router};
@@ -280,6 +281,7 @@ async fn assemble(
     let contact = push_contact(&store, &address).await?;
     let push = Push::start(home.dir(), contact, store.clone(), hub.snapshots(), told).await?;
     let answers = crate::answer::start(hub.clone(), tmux.clone(), store.clone());
+    let settings = Settings::start(store.clone()).await?;
     let tabs = Tabs::start(store.clone(), hub.clone(), tmux.clone()).await?;
     let (ended, mut endings) = mpsc::channel(16);
     let panes = Panes::new(tmux.clone(), ended);
@@ -302,6 +304,7 @@ async fn assemble(
         push,
         answers,
         tabs,
+        settings,
         store,
         tmux,
         claude: crate::claude::Handle::start(),

@@ -164,6 +164,7 @@ impl Follow {
                 ServerMsg::Heartbeat { .. }
                 | ServerMsg::Refused { .. }
                 | ServerMsg::Answered { .. }
+                | ServerMsg::Settings { .. }
                 | ServerMsg::Stopped { .. } => {}
             }
         }

@@ -459,15 +459,12 @@ fn id(tab: &str) -> Result<&str> {
 }
 
 /// A directory as it is meant where the command is typed; `~` is left to the server.
-fn absolute(dir: &str) -> Result<String> {
+pub(super) fn absolute(dir: &str) -> Result<String> {
     if dir.starts_with('~') {
         return Ok(dir.to_owned());
     }
     if dir.is_empty() {
-        return Err(Usage(
-            "--cwd is empty; give a directory, or leave it out for the workspace's.".to_owned(),
-        )
-        .into());
+        return Err(Usage("The directory is empty; give one, or leave it out.".to_owned()).into());
     }
     let absolute = std::path::absolute(dir)?;
     // Letters in the place of bytes that are none would name another directory.

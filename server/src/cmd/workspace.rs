@@ -1,12 +1,15 @@
-//! `purplemux workspace`: the workspaces as the server has them, and whose agents may act.
+//! `purplemux workspace`: lists, makes, names and removes workspaces, and says whose agents may act.
 
 use anyhow::Result;
 use http::Method;
+use purplemux_wire::browser::Color;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Common;
 use super::client::{Client, block_on, plain, print, table};
+use super::tab::absolute;
+use crate::tabs::NewWorkspace;
 
 /// Its options.
 #[derive(Debug, clap::Args)]
@@ -19,6 +22,41 @@ pub struct Options {
 enum Action {
     /// List workspaces
     List(Common),
+    /// Make a workspace
+    Create {
+        /// Its name
+        name: String,
+        /// The directory that its tabs start in (default: your own)
+        #[arg(long, value_name = "DIR")]
+        dir: Option<String>,
+        /// Its colour: red, orange, yellow, green, teal, blue, pink or brown
+        #[arg(long, value_parser = color)]
+        color: Option<Color>,
+        /// The heading that it stands under
+        #[arg(long)]
+        group: Option<String>,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Give a workspace another name
+    Rename {
+        /// The workspace (id or name)
+        workspace: String,
+        /// The new name
+        name: String,
+        #[command(flatten)]
+        common: Common,
+    },
+    /// Remove a workspace
+    Remove {
+        /// The workspace (id or name)
+        workspace: String,
+        /// Also while tabs live in it: everything in them ends
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Say whether the agents of a workspace may do what is yours to do: answer, type, sign in, close
     Agents {
         /// The workspace (id or name)
@@ -41,24 +79,58 @@ struct Wish {
     refuse: bool,
 }
 
-fn agents(workspace: &str, allow: bool, common: &Common) -> Result<()> {
-    let client = Client::new(&common.home()?);
+fn color(word: &str) -> Result<Color, String> {
+    serde_json::from_value(json!(word))
+        .map_err(|_| "choose red, orange, yellow, green, teal, blue, pink or brown".to_owned())
+}
+
+/// The one workspace that is meant. What is about to be changed must not be one of two of the same name.
+fn one(client: &Client, wanted: &str) -> Result<Row> {
     let rows: Vec<Row> = block_on(client.get("/api/workspaces"))?;
-    let mut rows = rows.into_iter();
-    let row = rows
-        .find(|row| row.id == workspace || row.name == workspace)
-        .ok_or_else(|| {
-            anyhow::anyhow!(
-                "There is no workspace {workspace:?}; `purplemux workspace list` shows them."
-            )
-        })?;
-    let path = format!("/api/workspaces/{}/agents", row.id);
-    let body = json!({ "allow": allow });
-    block_on(client.ask(Method::PUT, &path, Some(body)))?;
+    let (mut by_id, mut by_name): (Vec<Row>, Vec<Row>) = rows
+        .into_iter()
+        .filter(|row| row.id == wanted || row.name == wanted)
+        .partition(|row| row.id == wanted);
+    if let Some(row) = by_id.pop() {
+        return Ok(row);
+    }
+    match (by_name.pop(), by_name.is_empty()) {
+        (Some(row), true) => Ok(row),
+        (Some(_), false) => anyhow::bail!(
+            "There are several workspaces {wanted:?}; give the id that `purplemux workspace list` shows."
+        ),
+        (None, _) => anyhow::bail!(
+            "There is no workspace {wanted:?}; `purplemux workspace list` shows them."
+        ),
+    }
+}
+
+/// Changes the one workspace that is meant; with `--json` that is said as JSON too.
+fn act(
+    common: &Common,
+    wanted: &str,
+    method: Method,
+    rest: &str,
+    body: Option<Value>,
+) -> Result<()> {
+    let client = Client::new(&common.home()?);
+    let row = one(&client, wanted)?;
+    let path = format!("/api/workspaces/{}{rest}", row.id);
+    block_on(client.ask(method, &path, body))?;
     if common.json {
         print(&json!({ "ok": true }).to_string())?;
     }
     Ok(())
+}
+
+fn create(new: &NewWorkspace, common: &Common) -> Result<()> {
+    let client = Client::new(&common.home()?);
+    let body = serde_json::to_value(new)?;
+    let made = block_on(client.ask(Method::POST, "/api/workspaces", Some(body)))?;
+    if common.json {
+        return print(&made.to_string());
+    }
+    print(made["workspace"].as_str().unwrap_or_default())
 }
 
 #[derive(Debug, Deserialize)]
@@ -72,7 +144,7 @@ struct Row {
 /// Runs it.
 ///
 /// # Errors
-/// No server runs.
+/// No server runs, or it refused.
 pub fn run(options: &Options) -> Result<()> {
     match &options.action {
         Action::List(common) => list(common),
@@ -80,7 +152,42 @@ pub fn run(options: &Options) -> Result<()> {
             workspace,
             wish,
             common,
-        } => agents(workspace, wish.allow && !wish.refuse, common),
+        } => {
+            let allow = wish.allow && !wish.refuse;
+            let body = json!({ "allow": allow });
+            act(common, workspace, Method::PUT, "/agents", Some(body))
+        }
+        Action::Create {
+            name,
+            dir,
+            color,
+            group,
+            common,
+        } => {
+            let new = NewWorkspace {
+                name: name.clone(),
+                dir: dir.as_deref().map(absolute).transpose()?,
+                color: *color,
+                group: group.clone(),
+            };
+            create(&new, common)
+        }
+        Action::Rename {
+            workspace,
+            name,
+            common,
+        } => {
+            let body = json!({ "name": name });
+            act(common, workspace, Method::PATCH, "", Some(body))
+        }
+        Action::Remove {
+            workspace,
+            force,
+            common,
+        } => {
+            let force = if *force { "?force=1" } else { "" };
+            act(common, workspace, Method::DELETE, force, None)
+        }
     }
 }
 

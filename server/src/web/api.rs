@@ -16,7 +16,7 @@ use super::owner::Owner;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
 use crate::hub::Snapshot;
 use crate::tabs::{Closing, Edit, NewTab, NewWorkspace, PaneOp, Refusal};
-use crate::{clock, tmux};
+use crate::{clock, settings, tmux};
 
 /// The largest text typed into a tab by a program, with room for its JSON: the paste of 1 MB that a browser
 /// may make as well.
@@ -375,6 +375,50 @@ pub async fn restore(
 pub async fn reopen_tab(State(app): Shared, Path(id): Path<String>) -> Result<StatusCode, Problem> {
     app.tabs.reopen(&id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// `GET /api/settings`: what all devices of the person share.
+pub async fn settings(State(app): Shared) -> Json<settings::Object> {
+    let now = app.settings.watch();
+    let now = now.borrow();
+    Json(settings::Object::clone(&now))
+}
+
+/// `PUT /api/settings`: these in place of all.
+///
+/// # Errors
+/// 400 or 413 with the reason.
+pub async fn put_settings(
+    State(app): Shared,
+    _: Owner,
+    Input(all): Input<settings::Object>,
+) -> Result<StatusCode, Problem> {
+    app.settings.change(settings::Change::All(all)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `PATCH /api/settings`: these beside the others; null takes one away.
+///
+/// # Errors
+/// 400 or 413 with the reason.
+pub async fn patch_settings(
+    State(app): Shared,
+    _: Owner,
+    Input(some): Input<settings::Object>,
+) -> Result<StatusCode, Problem> {
+    app.settings.change(settings::Change::Some(some)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+impl From<settings::Refusal> for Problem {
+    fn from(refusal: settings::Refusal) -> Self {
+        match refusal {
+            settings::Refusal::TooLarge => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, refusal.to_string())
+            }
+            settings::Refusal::Failed(error) => Self::internal(&error),
+        }
+    }
 }
 
 /// Body of `POST /api/tabs/{id}/send`.

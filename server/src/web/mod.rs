@@ -33,6 +33,7 @@ use tokio_util::task::TaskTracker;
 use crate::answer;
 use crate::hub;
 use crate::push;
+use crate::settings::Settings;
 use crate::store::Store;
 use crate::tabs::Tabs;
 use crate::tmux;
@@ -79,6 +80,8 @@ pub struct App {
     pub answers: answer::Handle,
     /// The layout's owner.
     pub tabs: Tabs,
+    /// The person's settings.
+    pub settings: Settings,
     /// The database, for what lies in no one else's memory.
     pub store: Store,
     /// Our tmux server.
@@ -264,6 +267,12 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/answers", get(answers::log))
         .route("/api/workspaces/{id}/agents", put(answers::agents))
         .route("/api/tabs/{id}/reopen", post(api::reopen_tab))
+        .route(
+            "/api/settings",
+            get(api::settings)
+                .put(api::put_settings)
+                .patch(api::patch_settings),
+        )
         .route("/api/check-claude", get(api::check_claude))
         .route("/api/claude", get(api::claude))
         .route("/api/explain", get(explain::explain))

@@ -23,7 +23,7 @@ use super::terminal_ws::{farewell, greet};
 use super::{App, Caller, Peer, Shared, owner};
 use crate::answer::{Asker, Ended, Ending, Refusal, Told, Wish};
 use crate::hub::Snapshot;
-use crate::{clock, push, sys, task};
+use crate::{clock, push, settings, sys, task};
 
 /// Between signs of life, so that a dead link is noticed within 15 s.
 pub const HEARTBEAT_EVERY: Duration = Duration::from_secs(10);
@@ -68,6 +68,7 @@ async fn run(app: Arc<App>, caller: Caller, peer: Peer, mut socket: WebSocket) {
         number: viewer,
         told: app.answers.told(),
         snapshots: app.hub.snapshots(),
+        settings: app.settings.watch(),
         sent: Arc::new(Snapshot::default()),
         rev: 0,
         waiting,
@@ -279,6 +280,7 @@ struct Viewer {
     number: u64,
     told: broadcast::Receiver<Arc<Told>>,
     snapshots: watch::Receiver<Arc<Snapshot>>,
+    settings: watch::Receiver<Arc<settings::Object>>,
     /// What this viewer has.
     sent: Arc<Snapshot>,
     /// Counts this viewer's messages, so that it sees a gap at once.
@@ -291,6 +293,8 @@ impl Viewer {
         let mut heartbeat =
             tokio::time::interval_at(Instant::now() + HEARTBEAT_EVERY, HEARTBEAT_EVERY);
         let mut next = self.snapshot(app);
+        // They come next, whether they have changed or not.
+        self.settings.mark_changed();
         loop {
             if self.say(&next).await.is_err() {
                 return (close_code::AWAY, "too slow");
@@ -303,6 +307,10 @@ impl Viewer {
                                 break diff;
                             }
                         }
+                        Err(_) => return (close_code::RESTART, "purplemux is stopping"),
+                    },
+                    changed = self.settings.changed() => match changed {
+                        Ok(()) => break self.settings(),
                         Err(_) => return (close_code::RESTART, "purplemux is stopping"),
                     },
                     told = self.told.recv() => match told {
@@ -332,6 +340,13 @@ impl Viewer {
                     () = app.stopping.cancelled() => return (close_code::RESTART, "purplemux is stopping"),
                 }
             };
+        }
+    }
+
+    fn settings(&mut self) -> ServerMsg {
+        let settings = self.settings.borrow_and_update();
+        ServerMsg::Settings {
+            settings: settings::Object::clone(&settings),
         }
     }
 

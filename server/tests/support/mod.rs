@@ -523,6 +523,7 @@ pub struct Viewer {
     pub workspaces: Vec<Workspace>,
     pub notices: Vec<String>,
     pub snapshots: u32,
+    pub settings: Option<serde_json::Map<String, Value>>,
 }
 
 impl Viewer {
@@ -535,12 +536,23 @@ impl Viewer {
             workspaces: Vec::new(),
             notices: Vec::new(),
             snapshots: 0,
+            settings: None,
         };
         viewer.until(|viewer| viewer.snapshots == 1);
         viewer
     }
 
+    /// The next message but those that tell the settings, which are kept.
     pub fn next(&mut self) -> ServerMsg {
+        loop {
+            match self.any() {
+                ServerMsg::Settings { settings } => self.settings = Some(settings),
+                message => return message,
+            }
+        }
+    }
+
+    fn any(&mut self) -> ServerMsg {
         loop {
             match self.socket.read().expect("the link holds") {
                 Message::Text(text) => return serde_json::from_str(&text).unwrap(),
@@ -554,7 +566,8 @@ impl Viewer {
         let until = Instant::now() + PATIENCE;
         while !done(self) {
             assert!(Instant::now() < until, "not in time: {:?}", self.items);
-            match self.next() {
+            match self.any() {
+                ServerMsg::Settings { settings } => self.settings = Some(settings),
                 ServerMsg::Snapshot {
                     epoch,
                     rev,

@@ -71,6 +71,7 @@ export function apply(fleet: Fleet | null, msg: ServerMsg, localMs: number): App
     case "refused":
     case "answered":
     case "stopped":
+    case "settings":
       return { fleet, resync: false };
   }
 }

@@ -273,7 +273,9 @@ export type ServerMsg = { "type": "snapshot",
   /** Since when, unix ms. */
   at_ms: number,
   /** With `failed`: what to do. */
-  why: string | null, } | { "type": "stopped",
+  why: string | null, } | { "type": "settings",
+  /** All of them. What the words mean is for the page to know. */
+  settings: Record<string, unknown>, } | { "type": "stopped",
   /** The `request` of the message. */
   request: number,
   /** The item. */
