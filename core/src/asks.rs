@@ -17,6 +17,8 @@ const ASK_SLOW: Duration = Duration::from_millis(500);
 /// One stamped this much after the file (measured: 13 ms) was slow to start, or stands behind another that is still
 /// to be heard: it names the dialog only where no other lane asks.
 const ASK_JITTER: Duration = Duration::from_millis(50);
+/// Calls that run side by side ask within this; whoever asks again later has its answer to what it asked before.
+const LANE_ASKS: Duration = Duration::from_secs(1);
 /// Open requests kept: more than subagents ever ask at once; the oldest goes first.
 const ASKS_MAX: usize = 64;
 
@@ -38,7 +40,8 @@ pub(crate) struct OpenAsk {
     /// The file left `waiting` after it, or told of another dialog: answered, most likely. Kept, since several may
     /// be open at once.
     pub passed: bool,
-    /// A newer one has its answer already: this one was answered before, or the newer one asked nobody.
+    /// A newer one has its answer already, or its lane has asked again: this one was answered before, or the newer one
+    /// asked nobody.
     pub overtaken: bool,
     /// When its answer was known at the source. Kept until the spell's end: what was asked later than this was not
     /// waiting behind it.
@@ -85,17 +88,26 @@ impl Asks {
             .iter()
             .rposition(|a| a.at.boot <= at.boot)
             .map_or(0, |i| i + 1);
-        self.heard.insert(
-            after,
-            OpenAsk {
-                at,
-                lane,
-                wanted,
-                passed: false,
-                overtaken: false,
-                answered: None,
-            },
-        );
+        // A lane that asks again had its answer, though its result was not heard, unless its calls ran side by side.
+        let again =
+            |a: &OpenAsk, b: &OpenAsk| a.lane == b.lane && a.at.boot + LANE_ASKS <= b.at.boot;
+        let mut ask = OpenAsk {
+            at,
+            lane,
+            wanted,
+            passed: false,
+            overtaken: false,
+            answered: None,
+        };
+        for older in self.heard.iter_mut().take(after) {
+            older.overtaken |= again(older, &ask);
+        }
+        ask.overtaken = self
+            .heard
+            .iter()
+            .skip(after)
+            .any(|newer| again(&ask, newer));
+        self.heard.insert(after, ask);
         if self.heard.len() > ASKS_MAX {
             let answered = self.heard.iter().position(|a| a.answered.is_some());
             self.heard.remove(answered.unwrap_or(0));
@@ -157,10 +169,27 @@ impl Asks {
 
     /// Requests of the main lane are over (the turn went on or ended); a subagent's stay.
     pub(crate) fn forget_main(&mut self, at: Time) {
-        let main = self.heard.iter_mut().filter(|a| a.lane.is_none());
-        for ask in main.filter(|a| a.is_open() && a.at.boot <= at) {
+        self.forget_lane(None, at);
+    }
+
+    /// The same of any lane: it has gone on.
+    pub(crate) fn forget_lane(&mut self, lane: Option<&Arc<str>>, at: Time) {
+        let own = self.heard.iter_mut().filter(|a| a.lane.as_ref() == lane);
+        for ask in own.filter(|a| a.is_open() && a.at.boot <= at) {
             ask.answered = Some(at);
         }
+    }
+
+    /// The main lane was interrupted. Esc goes to the dialog in front: whatever was asked before the main lane's
+    /// newest request had been answered.
+    pub(crate) fn main_interrupted(&mut self, at: Time) {
+        let mut asked = self.heard.iter();
+        if let Some(newest) = asked.rposition(|a| a.lane.is_none() && a.at.boot <= at) {
+            for older in self.heard.iter_mut().take(newest) {
+                older.passed = true;
+            }
+        }
+        self.forget_main(at);
     }
 
     /// Those without an answer.
@@ -182,6 +211,7 @@ impl Asks {
             since,
             shown,
             alone,
+            late: heard_late,
         } = dialog;
         let moved = since > opened;
         // Who came to the front without a word of the file was waiting when the one before got its answer.
@@ -233,7 +263,8 @@ impl Asks {
             },
         };
         match in_front {
-            Some(ask) if ask.overtaken && stay.iter().any(|a| *a != ask) => {
+            // A newer one that has its answer asked nobody, or was in front of the next.
+            Some(ask) if ask.overtaken && (heard_late || stay.iter().any(|a| *a != ask)) => {
                 Front::Doubt(same_kind(&stay))
             }
             Some(ask) => Front::Is(ask),
@@ -253,6 +284,8 @@ pub(crate) struct Standing<'a> {
     pub shown: Option<&'a AskName>,
     /// Nobody but the main lane is at work: no other's request can have been first.
     pub alone: bool,
+    /// Hooks are heard late: there may be others than those that were heard.
+    pub late: bool,
 }
 
 /// What is known of the request in front.

@@ -136,11 +136,14 @@ impl Verdict {
                 }
             }
             What::Asked(tool) => {
+                // One lane asks one thing at a time.
+                self.asks.forget_lane(turn.lane.as_ref(), at.boot);
                 self.asks
                     .add(at, turn.lane.clone(), Wanted::Tool(tool.clone()));
                 self.be(Base::Needs, at);
             }
             What::FormAsked(message) => {
+                self.asks.forget_lane(turn.lane.as_ref(), at.boot);
                 self.asks
                     .add(at, turn.lane.clone(), Wanted::Form(message.clone()));
                 self.be(Base::Needs, at);

@@ -47,6 +47,9 @@ pub struct Fleet {
     /// Panes whose newest agent has ended.
     ended_panes: HashSet<PaneKey>,
     handovers: BTreeMap<AgentKey, Handover>,
+    /// Jobs whose pane's Claude left while it was at work and they had not taken the work up yet: until when a
+    /// word of theirs that they rest means nothing.
+    left_to: BTreeMap<AgentKey, Time>,
     ctx: Ctx,
 }
 
@@ -57,6 +60,8 @@ struct Handover {
     /// When the job's own badge counts in any case.
     due: Option<Time>,
     done: bool,
+    /// The pane's session was at work when it was last seen there.
+    busy: bool,
 }
 
 impl Fleet {
@@ -77,6 +82,7 @@ impl Fleet {
             dead: VecDeque::new(),
             ended_panes: HashSet::new(),
             handovers: BTreeMap::new(),
+            left_to: BTreeMap::new(),
             ctx: Ctx {
                 effects: Vec::new(),
                 next_episode: 0,
@@ -236,6 +242,7 @@ impl Fleet {
             .values()
             .filter(|h| !h.done && !self.agents.get(&h.job).is_some_and(Agent::unreadable))
             .filter_map(|h| h.due)
+            .chain(self.left_to.values().copied())
             .map(|due| (due, "a parked session's job takes over"));
         self.agents
             .values()
@@ -386,7 +393,9 @@ impl Fleet {
 
     fn died(&mut self, now: Stamp, agent: AgentKey) {
         self.bury(agent.clone());
-        self.handovers.remove(&agent);
+        if let Some(handover) = self.handovers.remove(&agent) {
+            self.leave_to(now, &handover);
+        }
         match self.agents.remove(&agent) {
             Some(mut gone) => {
                 gone.on_died(&mut self.ctx, now);
@@ -561,9 +570,15 @@ impl Fleet {
                 Some((a.key.clone(), job, busy, a.parked_when_found()))
             })
             .collect();
+        self.left_to.retain(|job, due| {
+            let job = self.agents.get(job);
+            now.boot < *due
+                && job.is_some_and(|job| matches!(job.badge(), None | Some(Badge::Idle)))
+        });
         self.handovers
             .retain(|key, _| parked.iter().any(|(pane, ..)| pane == key));
         for (pane, job, busy, when_found) in parked {
+            let has_left = self.agents.get(&pane).is_some_and(Agent::has_left);
             let Some(successor) = self.agents.values().find(|a| {
                 a.job() == Some(&job)
                     && a.parked_job().is_none()
@@ -583,10 +598,18 @@ impl Fleet {
                 job: successor.key.clone(),
                 due: None,
                 done: false,
+                busy: false,
             });
             if handover.done {
                 continue;
             }
+            if has_left {
+                let left = handover.clone();
+                handover.busy = false;
+                self.leave_to(now, &left);
+                continue;
+            }
+            handover.busy = busy;
             let working = match successor.badge() {
                 Some(Badge::Busy(_) | Badge::NeedsInput(_) | Badge::Review(_)) => true,
                 Some(Badge::Idle) => !busy,
@@ -598,6 +621,14 @@ impl Fleet {
             }
             let waited = handover.due.is_some_and(|due| now.boot >= due);
             handover.done = working || waited && !successor.unreadable();
+        }
+    }
+
+    /// The pane's Claude has left, and the job is about to take its work up.
+    fn leave_to(&mut self, now: Stamp, handover: &Handover) {
+        if handover.busy && !handover.done {
+            let due = handover.due.unwrap_or(now.boot + HANDOVER);
+            self.left_to.entry(handover.job.clone()).or_insert(due);
         }
     }
 
@@ -742,6 +773,7 @@ impl Fleet {
             && !agent.nested()
             && self.face(agent).badge().is_some()
             && self.pane_of(&agent.key).is_none()
+            && !self.left_to.contains_key(&agent.key)
     }
 
     /// The tmux session its pane is in now; a tab's id if it is one of ours. Before the first listing after a

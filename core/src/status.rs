@@ -13,7 +13,7 @@ mod drawn;
 
 mod told;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +62,9 @@ const READ_AGAIN: Duration = Duration::from_millis(200);
 const READ_SLACK: Duration = Duration::from_secs(2);
 /// A badge must hold this long before anybody is told (rule 6 allows 1 to 3 s).
 const DWELL: Duration = Duration::from_millis(1_200);
+/// A hook is posted within milliseconds; one that is heard this long after its stamp came by a detour, and others may
+/// still be on their way.
+const HOOK_LATE: Duration = Duration::from_millis(300);
 /// An answered request stays on the card this long: the file follows its answer, or the next request its own.
 const ANSWERED_STAYS: Duration = Duration::from_millis(300);
 /// A start-up dialog: after this, if the process is quiet (D06) …
@@ -529,7 +532,8 @@ pub(crate) struct Agent {
     turns: Turns,
     asks: Asks,
     subagents: BTreeSet<Arc<str>>,
-    ended_subagents: BTreeSet<Arc<str>>,
+    /// With the moment of the end.
+    ended_subagents: BTreeMap<Arc<str>, Time>,
     unheard: Option<Unheard>,
     pub conversation: Option<ConversationId>,
     conversation_at: Stamp,
@@ -544,6 +548,8 @@ pub(crate) struct Agent {
     pub hooks_heard: bool,
     /// When the newest hook happened.
     newest_hook: Time,
+    /// When one was last heard so late that others may be missing still.
+    heard_late: Time,
     /// A whole turn has ended since without one, not even its Stop: they have been switched off.
     pub hooks_silent: bool,
     first_start: Option<Time>,
@@ -629,7 +635,7 @@ impl Agent {
             turns: Turns::default(),
             asks: Asks::default(),
             subagents: BTreeSet::new(),
-            ended_subagents: BTreeSet::new(),
+            ended_subagents: BTreeMap::new(),
             unheard: None,
             conversation: None,
             conversation_at: Stamp::default(),
@@ -640,6 +646,7 @@ impl Agent {
             transcript_missing: false,
             hooks_heard: false,
             newest_hook: Time(0),
+            heard_late: Time(0),
             hooks_silent: false,
             first_start: None,
             cwd: None,

@@ -3,7 +3,7 @@
 //! Keeps and answers questions; never decides. Bounded: 512 entries each, far more than the newest spell's
 //! decisive events, and only the newest ones decide.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::time::{Stamp, Time};
@@ -11,6 +11,9 @@ use crate::witness::{ToolCall, TranscriptKind};
 
 /// Longest memory of each list. A turn of thousands of tools keeps its newest ones, which are those that decide.
 const ENTRIES_MAX: usize = 512;
+
+/// What calls a subagent; `Task` in old versions.
+const SUBAGENT_TOOLS: [&str; 2] = ["Agent", "Task"];
 
 /// A Stop or StopFailure.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -559,6 +562,25 @@ impl Turns {
         };
         let prompt = self.lines.iter().rfind(|l| l.prompt().is_some());
         told.then_some(prompt.unwrap_or(newest).at)
+    }
+
+    /// When the newest Stop that lists no running agent was stamped.
+    pub(crate) fn newest_stop_alone(&self) -> Time {
+        let alone = |t: &&Turn| t.what.stop().is_some_and(|stop| stop.agents == 0);
+        let stop = self.deciding().rfind(alone);
+        stop.map_or(Time(0), |t| t.at.boot)
+    }
+
+    /// How many subagents were called after `since`, as far as hooks or the transcript tell.
+    pub(crate) fn delegated_since(&self, since: Time) -> usize {
+        let hooked = self.hooks.iter().map(|t| (t.at.boot, t.what.call()));
+        let written = self.lines.iter().map(|l| (l.at.boot, l.call()));
+        let calls = hooked.chain(written).filter(|(at, _)| *at > since);
+        let ids = calls.filter_map(|(_, call)| {
+            let call = call.filter(|c| SUBAGENT_TOOLS.contains(&&*c.name))?;
+            call.use_id.as_ref()
+        });
+        ids.collect::<BTreeSet<_>>().len()
     }
 
     /// When the newest Stop of the main lane was stamped.

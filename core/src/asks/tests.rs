@@ -50,6 +50,7 @@ fn standing(opened: Time) -> Standing<'static> {
         since: opened,
         shown: None,
         alone: false,
+        late: false,
     }
 }
 

@@ -473,7 +473,12 @@ impl Agent {
         mut spell: Box<Spell>,
     ) -> (Phase, bool) {
         let status = match &self.status {
-            Some(status) if status.kind() == StatusKind::Menu && !spell.kept => status.clone(),
+            // While the file can't be read the menu may be closed already, and the Stop's idle not yet written.
+            Some(status)
+                if status.kind() == StatusKind::Menu && !spell.kept && self.file_torn.is_none() =>
+            {
+                status.clone()
+            }
             Some(_) | None => return (Phase::Working(spell), false),
         };
         let events = self.deciding(&spell, now.boot);
@@ -775,7 +780,10 @@ impl Agent {
                     || prompts().count() > 1
                     || prompts().any(|t| t.at.boot > spell.start.boot + SPELL_SKEW);
                 // What came after it while the server was down, nobody has seen.
+                // What the file says after that idle is not known: the Stop may be the next turn's.
+                let unread = self.file_torn.is_some() && at.boot > idle_at.boot;
                 let sure = idle_at.boot.since(at.boot) < STOP_FRESH
+                    && !unread
                     && stop.agents == 0
                     && !prompt_waits
                     && !spell.recovered;

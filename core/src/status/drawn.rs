@@ -116,8 +116,10 @@ impl Agent {
     ) -> Dialog {
         let waiting = status.waiting.clone().unwrap_or(WaitingFor::Permission);
         let since = status.since.boot;
+        let opened = old.as_ref().map_or(since, |d| d.since.boot.min(since));
         let standing = Standing {
-            opened: old.as_ref().map_or(since, |d| d.since.boot.min(since)),
+            opened,
+            late: self.heard_late >= opened,
             since,
             // Once the file tells of another, what was shown says nothing about this one.
             shown: old
@@ -153,10 +155,15 @@ impl Agent {
         blank(ctx, dialog, bare_words(&waiting))
     }
 
-    /// Nobody but the main lane is at work, as far as hooks tell.
+    /// Nobody but the main lane is at work, as far as hooks and transcript tell.
     fn alone(&self) -> bool {
-        let mut lanes = self.turns.hooks().filter_map(|t| t.lane.as_ref());
-        self.subagents.is_empty() && lanes.all(|lane| self.ended_subagents.contains(lane))
+        let since = self.turns.newest_stop_alone();
+        let lanes = self.turns.hooks().filter(|t| t.at.boot > since);
+        let mut lanes = lanes.filter_map(|t| t.lane.as_ref());
+        let ended = self.ended_subagents.values().filter(|at| **at > since);
+        self.subagents.is_empty()
+            && lanes.all(|lane| self.ended_subagents.contains_key(lane))
+            && self.turns.delegated_since(since) <= ended.count()
     }
 
     /// The tool that a card from before a restart names has its result.
@@ -466,7 +473,8 @@ impl Agent {
         if let Some(file) = self.file_first {
             return Some(file.max(self.first_start.unwrap_or(file)) + STATUS_GRACE);
         }
-        if !base_known {
+        // Whoever fires hooks has started, though its start itself was not heard.
+        if !base_known && !self.hooks_heard {
             return None;
         }
         let heard = self.first_start.unwrap_or(self.found.boot);

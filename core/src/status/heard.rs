@@ -454,12 +454,20 @@ impl Agent {
     }
 
     /// Idle anew, or shell after idle: it was busy in between, unseen, and that ends as any other spell does. If its
-    /// hooks were heard it is known to have been more than a menu or a shell that ended.
+    /// hooks were heard it is known to have been more than a menu or a shell that ended. After the person's own menu
+    /// only a prompt tells of one.
     fn resting_anew(&mut self, rest: Box<Rest>, new: &Status, old: Option<&Status>) -> Phase {
-        let Some(old) = old.filter(|o| o.kind() == StatusKind::Quiet) else {
+        let Some(old) = old else {
             return Phase::Resting(rest);
         };
         let heard = self.heard_unseen(&rest, Some(old), new);
+        let prompted = || {
+            let prompt = self.turns.prompt_after(old.since.boot.max(rest.ended));
+            prompt.is_some_and(|t| t.at.boot <= new.since.boot)
+        };
+        if old.kind() != StatusKind::Quiet && (heard.is_none() || !prompted()) {
+            return Phase::Resting(rest);
+        }
         // All markers of a turn are written before the file says idle (measured: 9 to 200 ms, 2.1.332).
         let after = Stamp {
             boot: old.since.boot.max(rest.ended).max(rest.used) + JUST_AFTER,
@@ -671,7 +679,7 @@ impl Agent {
                 self.asks.tool_ended(at, None, call);
             }
             if let TranscriptKind::Interrupted = &fact.kind {
-                self.asks.forget_main(at.boot);
+                self.asks.main_interrupted(at.boot);
             }
             self.turns.read(Line {
                 at,
@@ -786,6 +794,9 @@ impl Agent {
         self.locate(ctx, hook);
         let at = hook.at;
         self.newest_hook = self.newest_hook.max(at.boot);
+        if now.boot.since(at.boot) > HOOK_LATE {
+            self.heard_late = now.boot;
+        }
         self.hooks_silent = false;
         let lane = hook.agent_id.clone();
         if let Some(left) = self.left
@@ -906,7 +917,7 @@ impl Agent {
                 ))),
             ),
             HookKind::SubagentStarted { id, kind } => {
-                if !kind.is_empty() && !self.ended_subagents.contains(id) {
+                if !kind.is_empty() && !self.ended_subagents.contains_key(id) {
                     self.subagents.insert(id.clone());
                 }
                 (format!("SubagentStart · {kind}"), None)
@@ -914,7 +925,7 @@ impl Agent {
             HookKind::SubagentStopped { id, kind } => {
                 if !kind.is_empty() {
                     self.subagents.remove(id);
-                    self.ended_subagents.insert(id.clone());
+                    self.ended_subagents.insert(id.clone(), at.boot);
                     if self.ended_subagents.len() > 256 {
                         self.ended_subagents.pop_first();
                     }

@@ -1382,7 +1382,8 @@ fn q12_h07_the_transcript_answers_a_request_that_arrives_late() {
 
 #[test]
 fn q11_beside_subagents_a_request_after_the_file_names_nothing() {
-    // The subagent's own request comes three seconds late; until then the main lane's looks like the one.
+    // The subagent's own request comes three seconds late; until then the main lane's looks like the one. Whose dialog
+    // stands when the later request has its answer can't be told while hooks come that late.
     check(
         &format!(
             "{IDLE}
@@ -1403,6 +1404,30 @@ fn q11_beside_subagents_a_request_after_the_file_names_nothing() {
         1500 needs-input permission
         2700 notify
         4000 needs-input permission \"touch a.txt\"
+        4500 needs-input permission
+        4500 update
+        ",
+    );
+    // In time they are believed: the later one asked nobody.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook sub a lane=a
+        1470 hook pr Bash \"touch a.txt\" lane=a
+        1500 file permission
+        1683 hook pr Bash \"touch b.txt\"
+        4500 hook post Bash id=2 \"touch b.txt\"
+        6000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1300 busy 1 agent
+        1500 needs-input permission \"touch a.txt\"
+        2700 notify
         ",
     );
 }
@@ -1682,4 +1707,149 @@ fn q11_h07_another_dialog_in_front_is_named_at_once_or_not_at_all() {
             ",
         );
     }
+}
+
+#[test]
+fn q11_a_lane_that_asks_again_had_its_answer() {
+    // One subagent's result is lost; whose dialog stands now can't be told.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1490 hook pr Bash \"touch a.txt\" lane=a
+        1500 file permission
+        2600 hook pr Bash \"touch b.txt\" lane=a
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1500 needs-input permission \"touch a.txt\"
+        2600 needs-input permission
+        2700 notify
+        ",
+    );
+}
+
+#[test]
+fn q03_q11_esc_goes_to_the_dialog_in_front() {
+    // The subagent's was answered and its result is lost: what Esc refuses is the main lane's.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 hook sub a lane=a
+        1490 hook pr Bash \"touch a.txt\" lane=a
+        1500 file permission
+        2000 hook pr Bash \"touch b.txt\"
+        6100 tx interrupt
+        6150 hook pr Bash \"touch c.txt\" lane=b
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1300 busy 1 agent
+        1500 needs-input permission \"touch a.txt\"
+        2700 notify
+        6150 needs-input permission \"touch c.txt\"
+        6150 update
+        ",
+    );
+}
+
+#[test]
+fn q14_a_lane_asks_one_thing_at_a_time() {
+    // Without status: the first one's result is still on its way, or its request comes late.
+    for requests in [
+        "1400 hook pr Bash \"touch a.txt\"\n 4000 hook pr Bash \"touch b.txt\"",
+        "4000 hook pr Bash \"touch b.txt\"\n 4100 hook@1400 pr Bash \"touch a.txt\"",
+    ] {
+        let world = run(&format!(
+            "
+            0    found
+            100  hook start startup
+            1000 hook prompt
+            {requests}
+            4200 end
+            "
+        ));
+        let card = crate::dsl::words(&world.item('A'));
+        assert_eq!(card, "needs-input permission \"touch b.txt\"");
+    }
+}
+
+#[test]
+fn q08_h11_what_a_torn_file_says_is_not_known() {
+    // A dialog of auto mode is answered while the file can't be read: its Stop does not make the menu of it the
+    // person's own.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook pre Bash id=1 ls
+        1400 file menu
+        5000 torn
+        5070 hook post Bash id=1 ls
+        5270 hook stop
+        5470 file@5350 idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1400 needs-input dialog \"ls\"
+        2600 notify
+        5370 busy
+        5370 withdraw
+        5470 review finished
+        6670 notify
+        ",
+    );
+    // It was idle for a moment, and is written again as the next turn begins, whose Stop this is.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        5000 file idle
+        5016 torn
+        5160 hook stop
+        5400 file@5030 busy
+        5500 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        5500 review finished
+        6700 notify
+        ",
+    );
+    // Under a torn file the person's menu was closed, and a turn began and ended.
+    check(
+        &format!(
+            "{IDLE}
+        1000 file menu
+        1500 torn
+        1600 hook prompt
+        1800 hook stop
+        2300 file@1900 idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1600 busy
+        2300 review finished
+        3500 notify
+        ",
+    );
 }

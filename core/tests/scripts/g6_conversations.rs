@@ -411,3 +411,58 @@ fn r03_h07_another_conversation_is_picked_from_a_menu_over_the_end() {
         ",
     );
 }
+
+#[test]
+fn r08_the_pane_leaves_before_its_job_has_taken_the_work_up() {
+    // The job begins at rest, and takes the work up within half a second: until then it has no word of its own.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 file busy parked=j1
+        2000 B: found
+        2400 B: file none kind=bg job=j1
+        2700 B: file idle
+        2760 removed
+        2780 hook bye other
+        2800 died
+        3200 B: file busy
+        4000 B: hook stop
+        4060 B: file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2780 none
+        3200 B: busy
+        4060 B: review finished
+        5260 B: notify
+        ",
+    );
+    // It never does: then its own badge counts.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1300 file busy parked=j1
+        2000 B: found
+        2400 B: file none kind=bg job=j1
+        2700 B: file idle
+        2760 removed
+        2780 hook bye other
+        2800 died
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2780 none
+        4700 B: idle
+        ",
+    );
+}

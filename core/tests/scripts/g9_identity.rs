@@ -487,3 +487,18 @@ fn n10_d09_h02_the_spool_of_one_that_ended_while_the_server_was_down_is_not_the_
         ",
     );
 }
+
+#[test]
+fn r01_h01_any_hook_tells_that_a_session_without_files_has_started() {
+    // Its SessionStart was heard just before the server ended, and nothing was shown yet.
+    check(
+        "
+        0    recovering
+        500  found
+        500  hook@200 subend x untyped
+        700  recovered
+        9000 end
+        ",
+        "800 idle",
+    );
+}
