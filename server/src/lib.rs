@@ -19,6 +19,7 @@ pub mod push;
 
 pub mod web;
 
+pub mod conversations;
 pub mod settings;
 pub mod store;
 

@@ -15,14 +15,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use futures_util::StreamExt as _;
 use purplemux_core::{PaneKey, TabId, Time};
-use purplemux_wire::browser::{Color, SplitDir};
+use purplemux_wire::browser::{Color, Presence, SplitDir};
 use purplemux_wire::tmux::{Belongs, PaneLine};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock;
+use crate::conversations::{self, Conversation};
 use crate::home::random_hex;
 use crate::hub;
 use crate::store::{Store, TabRow};
@@ -44,6 +46,17 @@ const PROMPT_WAIT: Duration = Duration::from_secs(3);
 
 /// How often it is asked whether the prompt is there, over the control client (0.1 ms each).
 const PROMPT_ASK_EVERY: Duration = Duration::from_millis(25);
+
+/// The setting that holds the machine's boot in which the shells were last seen.
+const BOOT: &str = "layout.boot";
+
+/// How long a conversation is remembered after its Claude has ended in a shell that lives on: a machine that stops
+/// ends Claude some seconds before us.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(10);
+
+/// Claudes that start at once after the machine was started anew, and how long the next waits for each.
+const STARTING_MAX: usize = 3;
+const START_WAIT: Duration = Duration::from_secs(15);
 
 /// The kind of a tab whose session somebody else has made.
 const FOREIGN: &str = "foreign";
@@ -168,12 +181,13 @@ pub enum Refusal {
 type Answer<T> = oneshot::Sender<Result<T, Refusal>>;
 
 enum Ask {
-    Create(NewTab, Answer<TabRow>),
+    Create(NewTab, Option<String>, Answer<TabRow>),
     Change(Change, Answer<()>),
     Close(String, Closing, Answer<Option<i64>>),
     Remove(String, Closing, Answer<Option<i64>>),
     Restore(String, Answer<()>),
     Reopen(String, Answer<()>),
+    Resume(String, bool, Answer<()>),
     Recheck,
 }
 
@@ -220,6 +234,7 @@ impl Tabs {
             tmux: tmux.clone(),
             publish,
             closing,
+            leaving: BTreeMap::new(),
         };
         owner.tell().await?;
         crate::task::spawn("layout", async move {
@@ -244,7 +259,48 @@ impl Tabs {
     /// # Errors
     /// The workspace or directory does not exist, or tmux can't start it.
     pub async fn create(&self, new: NewTab) -> Result<TabRow, Refusal> {
-        self.ask(|answer| Ask::Create(new, answer)).await
+        self.ask(|answer| Ask::Create(new, None, answer)).await
+    }
+
+    /// Makes a tab in the directory of a conversation and takes that up in it. Without a wish for another, it is made
+    /// in the workspace whose directory is nearest above.
+    ///
+    /// # Errors
+    /// As for [`Self::create`].
+    pub async fn take_up(
+        &self,
+        conversation: &Conversation,
+        workspace: Option<String>,
+        pane: Option<String>,
+    ) -> Result<TabRow, Refusal> {
+        let nearest = || {
+            let layout = self.layout();
+            let above =
+                |workspace: &&Workspace| Path::new(&conversation.cwd).starts_with(&workspace.dir);
+            let above = layout.workspaces().filter(above);
+            above
+                .max_by_key(|workspace| workspace.dir.len())
+                .map(|workspace| workspace.id.clone())
+        };
+        let workspace = workspace.or_else(|| pane.is_none().then(nearest).flatten());
+        let new = NewTab {
+            workspace,
+            pane,
+            name: None,
+            kind: Kind::ClaudeCode,
+            cwd: Some(conversation.cwd.clone()),
+        };
+        let id = Some(conversation.id.clone());
+        self.ask(|answer| Ask::Create(new, id, answer)).await
+    }
+
+    /// Takes up the conversation that is offered in a tab; without `wanted` it is offered no more.
+    ///
+    /// # Errors
+    /// There is no such tab, its shell does not run, or nothing is offered.
+    pub async fn resume(&self, id: &str, wanted: bool) -> Result<(), Refusal> {
+        self.ask(|answer| Ask::Resume(id.to_owned(), wanted, answer))
+            .await
     }
 
     /// Names a tab; an empty name takes the name away.
@@ -432,14 +488,18 @@ struct Owner {
     publish: watch::Sender<Arc<Layout>>,
     /// What is closed, tabs and workspaces, and when it ends.
     closing: BTreeMap<String, Time>,
+    /// Tabs whose agent has ended while their shell lives on, and when its conversation is forgotten.
+    leaving: BTreeMap<String, Time>,
 }
 
 impl Owner {
     async fn run(mut self, mut inbox: mpsc::Receiver<Ask>) {
         // An answer that nobody waits for any more is not an error: the work is done.
         let mut listing = self.tmux.listing();
+        let mut snapshots = self.hub.snapshots();
         loop {
-            let due = self.closing.values().min().copied();
+            let due = self.closing.values().chain(self.leaving.values()).min();
+            let due = due.copied();
             let ask = tokio::select! {
                 ask = inbox.recv() => match ask {
                     Some(ask) => ask,
@@ -458,11 +518,21 @@ impl Owner {
                 }
                 () = clock::reached(due.unwrap_or_default()), if due.is_some() => {
                     self.end_due().await;
+                    self.forget_conversations().await;
+                    continue;
+                }
+                Ok(()) = snapshots.changed() => {
+                    let snapshot = Arc::clone(&snapshots.borrow_and_update());
+                    if let Err(error) = self.note_conversations(&snapshot).await {
+                        tracing::warn!("can't note which conversations run: {error:#}");
+                    }
                     continue;
                 }
             };
             match ask {
-                Ask::Create(new, answer) => drop(answer.send(self.create(new).await)),
+                Ask::Create(new, conversation, answer) => {
+                    drop(answer.send(self.create(new, conversation).await));
+                }
                 Ask::Change(change, answer) => drop(answer.send(self.change(change).await)),
                 Ask::Close(id, how, answer) => drop(answer.send(self.close(&id, how).await)),
                 Ask::Remove(id, how, answer) => {
@@ -470,6 +540,9 @@ impl Owner {
                 }
                 Ask::Restore(id, answer) => drop(answer.send(self.restore(&id).await)),
                 Ask::Reopen(id, answer) => drop(answer.send(self.reopen(id).await)),
+                Ask::Resume(id, wanted, answer) => {
+                    drop(answer.send(self.resume(&id, wanted).await));
+                }
                 Ask::Recheck => {
                     if let Err(error) = self.recheck().await {
                         tracing::warn!("can't tell which tabs are alive: {error:#}");
@@ -547,9 +620,176 @@ impl Owner {
     }
 
     async fn recover(&mut self) {
+        if let Err(error) = self.revive().await {
+            tracing::error!("can't start the shells again that ended with the machine: {error:#}");
+        }
         if let Err(error) = self.recheck().await {
             tracing::error!("can't find out which tabs are alive: {error:#}");
         }
+    }
+
+    /// After the machine was started anew: the shells that ran before run again, in their directories, and what Claude
+    /// was doing in them can be taken up.
+    async fn revive(&mut self) -> Result<()> {
+        let before = self.store.setting(BOOT).await?;
+        let listing = self.tmux.list_now().await?;
+        let anew = before.is_some_and(|before| before != clock::boot_id());
+        self.store
+            .set_setting(BOOT, clock::boot_id().to_owned())
+            .await?;
+        if !anew {
+            return Ok(());
+        }
+        let mut next = Layout::clone(&self.layout());
+        let mut revived = Vec::new();
+        for tab in &mut next.tabs {
+            let had_shell = !tab.ended && tab.closing_ms.is_none() && !is_foreign(tab);
+            if had_shell && listing.session_of(&tab.id).is_none() {
+                self.offer(tab).await;
+                revived.push(tab.clone());
+            }
+        }
+        tracing::info!(
+            "the machine was started anew; {} shells begin again",
+            revived.len()
+        );
+        self.commit(next).await?;
+        let mut offered = Vec::new();
+        // One after the other: each is there within some milliseconds, and all at once would be a load.
+        for tab in revived {
+            let id = TabId::from(tab.id.as_str());
+            let cwd = match self.directory_of(&tab) {
+                Ok(cwd) => self
+                    .tmux
+                    .new_session(&id, &cwd, &[], &[])
+                    .await
+                    .map_err(Refusal::from),
+                Err(why) => Err(why),
+            };
+            match cwd {
+                Ok(()) => offered.extend(tab.conversation.filter(|_| tab.offered).map(|c| (id, c))),
+                Err(why) => tracing::warn!("the shell of tab {id} can't be started again: {why}"),
+            }
+        }
+        let settings = crate::settings::kept(&self.store).await?;
+        if settings.get("resume").and_then(serde_json::Value::as_str) == Some("auto") {
+            let mut next = Layout::clone(&self.layout());
+            for (id, _) in &offered {
+                if let Some(tab) = next.known_mut(id.as_str()) {
+                    tab.offered = false;
+                }
+            }
+            self.commit(next).await?;
+            let (tmux, hub) = (self.tmux.clone(), self.hub.clone());
+            crate::task::spawn("resuming", resume_all(tmux, hub, offered));
+        }
+        Ok(())
+    }
+
+    /// Offers the conversation that ran in a tab, if there is something to take up.
+    async fn offer(&self, tab: &mut TabRow) {
+        tab.offered = false;
+        let Some(id) = tab.conversation.clone() else {
+            return;
+        };
+        let dirs = self.hub.witnesses().processes.claude_dirs().all();
+        let look = tokio::task::spawn_blocking(move || conversations::find(&dirs, &id));
+        if let Ok(Some(found)) = look.await {
+            tab.offered = true;
+            tab.conversation_title = Some(found.title);
+        }
+    }
+
+    /// Where a tab's shell is to be started again.
+    fn directory_of(&self, tab: &TabRow) -> Result<PathBuf, Refusal> {
+        let layout = self.layout();
+        let workspace = layout.workspace(&tab.workspace);
+        let fallback = workspace.map_or("/", |workspace| &workspace.dir);
+        // It may have been removed meanwhile.
+        directory(Some(&tab.cwd), fallback).or_else(|_| directory(None, fallback))
+    }
+
+    /// Remembers which conversation runs in each tab: once its shell has ended, nobody can be asked any more.
+    async fn note_conversations(&mut self, snapshot: &hub::Snapshot) -> Result<()> {
+        let layout = self.layout();
+        let mut next: Option<Layout> = None;
+        for item in &snapshot.items {
+            let Some(tab) = layout.known(&item.id) else {
+                continue;
+            };
+            if is_alive(item.presence) {
+                self.leaving.remove(&tab.id);
+                let runs = item
+                    .session_id
+                    .as_ref()
+                    .filter(|id| conversations::is_id(id));
+                if runs.is_none() || (runs == tab.conversation.as_ref() && !tab.offered) {
+                    continue;
+                }
+                let next = next.get_or_insert_with(|| Layout::clone(&layout));
+                if let Some(row) = next.known_mut(&tab.id) {
+                    row.conversation = runs.cloned();
+                    row.conversation_title = None;
+                    row.offered = false;
+                }
+            } else if tab.conversation.is_some() && !tab.offered && !tab.ended {
+                // Not at once: when the machine stops, Claude may end before us.
+                let until = clock::boot() + FORGOTTEN_AFTER;
+                self.leaving.entry(tab.id.clone()).or_insert(until);
+            }
+        }
+        match next {
+            Some(next) => self.commit(next).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Forgets conversations that the person has left, in tabs whose shells live on.
+    async fn forget_conversations(&mut self) {
+        let now = clock::boot();
+        let mut next = Layout::clone(&self.layout());
+        self.leaving.retain(|id, until| {
+            if *until > now {
+                return true;
+            }
+            if let Some(tab) = next.known_mut(id).filter(|tab| !tab.ended && !tab.offered) {
+                tab.conversation = None;
+            }
+            false
+        });
+        if next != *self.layout()
+            && let Err(error) = self.commit(next).await
+        {
+            tracing::warn!("can't forget which conversations ran: {error:#}");
+        }
+    }
+
+    async fn resume(&mut self, id: &str, wanted: bool) -> Result<(), Refusal> {
+        let layout = self.layout();
+        let tab = layout.tab(id).ok_or_else(|| no_tab(id))?;
+        let offered = tab.conversation.clone().filter(|_| tab.offered);
+        let conversation = offered
+            .ok_or_else(|| Refusal::InTheWay(format!("No conversation is offered in tab {id}.")))?;
+        if wanted && (tab.ended || self.holds_agent(id)) {
+            return Err(Refusal::InTheWay(format!(
+                "The shell of tab {id} is not at its prompt; nothing was typed."
+            )));
+        }
+        let mut next = Layout::clone(&layout);
+        if let Some(tab) = next.known_mut(id) {
+            tab.offered = false;
+            tab.conversation = None;
+        }
+        self.commit(next).await?;
+        if wanted {
+            let typing = type_soon(
+                self.tmux.clone(),
+                TabId::from(id),
+                resume_line(&conversation),
+            );
+            crate::task::spawn("resuming", typing);
+        }
+        Ok(())
     }
 
     /// Compares the layout with the sessions that tmux has now. One that is marked as a tab but in no layout
@@ -613,7 +853,11 @@ impl Owner {
         self.commit(next).await
     }
 
-    async fn create(&mut self, new: NewTab) -> Result<TabRow, Refusal> {
+    async fn create(
+        &mut self,
+        new: NewTab,
+        conversation: Option<String>,
+    ) -> Result<TabRow, Refusal> {
         let layout = self.layout();
         let workspace = match (&new.workspace, &new.pane) {
             (Some(wanted), _) => layout
@@ -654,7 +898,10 @@ impl Owner {
             return Err(error.into());
         }
         if new.kind == Kind::ClaudeCode {
-            crate::task::spawn("typing claude", type_claude(self.tmux.clone(), id));
+            let line = conversation
+                .as_deref()
+                .map_or_else(|| "claude".to_owned(), resume_line);
+            crate::task::spawn("typing claude", type_soon(self.tmux.clone(), id, line));
         }
         Ok(tab)
     }
@@ -848,17 +1095,11 @@ impl Owner {
             // Nothing lives in it any more: its program has exited, and only its last screen is kept.
             self.tmux.kill_session(&session).await?;
         }
-        let workspace = layout.workspace(&tab.workspace);
-        let fallback = workspace.map_or("/", |workspace| &workspace.dir);
-        let cwd = match directory(Some(&tab.cwd), fallback) {
-            Ok(cwd) => cwd,
-            // It has been removed meanwhile.
-            Err(_) => directory(None, fallback)?,
-        };
+        let cwd = self.directory_of(tab)?;
         let mut next = Layout::clone(&layout);
         if let Some(tab) = next.known_mut(&id) {
+            self.offer(tab).await;
             tab.ended = false;
-            tab.offered = tab.conversation.is_some();
             // Whoever started the session before, this one is ours.
             if is_foreign(tab) {
                 tab.kind = Kind::Terminal.as_str().to_owned();
@@ -873,19 +1114,48 @@ impl Owner {
     }
 
     fn holds_agent(&self, id: &str) -> bool {
-        use purplemux_wire::browser::Presence;
-        self.hub.snapshots().borrow().items.iter().any(|item| {
-            item.tab.as_deref() == Some(id)
-                && match item.presence {
-                    Presence::Starting | Presence::Running | Presence::Suspended => true,
-                    Presence::None | Presence::Elsewhere | Presence::Gone => false,
-                }
-        })
+        self.hub
+            .snapshots()
+            .borrow()
+            .items
+            .iter()
+            .any(|item| item.tab.as_deref() == Some(id) && is_alive(item.presence))
     }
 }
 
-/// Types `claude` once the shell shows its prompt.
-async fn type_claude(tmux: tmux::Handle, tab: TabId) {
+/// What takes up a conversation.
+fn resume_line(conversation: &str) -> String {
+    format!("claude --resume {conversation}")
+}
+
+/// Takes up all of these, a few at a time: a Claude that starts is a load, and a person has dozens.
+async fn resume_all(tmux: tmux::Handle, hub: hub::Handle, offered: Vec<(TabId, String)>) {
+    futures_util::stream::iter(offered)
+        .for_each_concurrent(STARTING_MAX, |(tab, conversation)| {
+            let (tmux, mut snapshots) = (tmux.clone(), hub.snapshots());
+            async move {
+                type_soon(tmux, tab.clone(), resume_line(&conversation)).await;
+                let runs = snapshots.wait_for(|snapshot| {
+                    let mut items = snapshot.items.iter();
+                    items.any(|item| item.id == tab.as_str() && is_alive(item.presence))
+                });
+                if tokio::time::timeout(START_WAIT, runs).await.is_err() {
+                    tracing::info!("no Claude is seen in tab {tab} yet; going on with the next");
+                }
+            }
+        })
+        .await;
+}
+
+fn is_alive(presence: Presence) -> bool {
+    match presence {
+        Presence::Starting | Presence::Running | Presence::Suspended => true,
+        Presence::None | Presence::Elsewhere | Presence::Gone => false,
+    }
+}
+
+/// Types a line once the shell shows its prompt.
+async fn type_soon(tmux: tmux::Handle, tab: TabId, line: String) {
     let prompt = async {
         let session = tmux.session(&tab).await?;
         let pane = session.pane();
@@ -908,10 +1178,10 @@ async fn type_claude(tmux: tmux::Handle, tab: TabId) {
     match tokio::time::timeout(PROMPT_WAIT, prompt).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::info!("tab {tab} can't be asked for its prompt: {error}"),
-        Err(_) => tracing::info!("tab {tab} shows no prompt yet; typing claude all the same"),
+        Err(_) => tracing::info!("tab {tab} shows no prompt yet; typing all the same"),
     }
-    if let Err(error) = tmux.send_text(&tab, None, "claude", true).await {
-        tracing::warn!("can't type claude into tab {tab}: {error}");
+    if let Err(error) = tmux.send_text(&tab, None, &line, true).await {
+        tracing::warn!("can't type {line:?} into tab {tab}: {error}");
     }
 }
 

@@ -157,6 +157,18 @@ pub fn head(bytes: &[u8]) -> Vec<TranscriptFact> {
     found
 }
 
+/// The directory that a conversation was started in, from the first bytes of its file: that of the first line that
+/// has one. A last line that is not whole is left out.
+#[must_use]
+pub fn directory(bytes: &[u8]) -> Option<Arc<str>> {
+    let whole = bytes.iter().rposition(|&b| b == b'\n')?;
+    bytes[..whole].split(|&b| b == b'\n').find_map(|line| {
+        let text = json::lossy(line);
+        let directory = Object::parse(&text).ok()?.text("cwd")?;
+        directory.starts_with('/').then(|| directory.into())
+    })
+}
+
 /// Of what was read of a file, what a row shows besides its badge: nothing in it tells of a beginning or an end.
 #[must_use]
 pub fn beside(facts: Vec<TranscriptFact>) -> Vec<TranscriptFact> {

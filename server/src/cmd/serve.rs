@@ -21,6 +21,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _};
 
 use super::{Common, Usage};
+use crate::conversations::Conversations;
 use crate::effects::journal;
 use crate::home::{Home, random_hex, write_atomic};
 use crate::logfile::{self, LogFile};
@@ -304,6 +305,7 @@ async fn assemble(
         push,
         answers,
         tabs,
+        conversations: Conversations::default(),
         settings,
         store,
         tmux,

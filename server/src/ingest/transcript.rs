@@ -769,6 +769,11 @@ fn head_of(file: &File) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
+/// As [`open`], for whom it does not matter why it can't be had.
+pub(crate) fn open_regular(path: &Path) -> Option<File> {
+    open(path).ok()
+}
+
 /// Opens a regular file, not through a link and without waiting for anything. What is none is not even
 /// opened: opening a device may do something.
 fn open(path: &Path) -> Result<File, Unread> {

@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::auth::Denied;
 use super::owner::Owner;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
+use crate::conversations::{self, Conversation};
 use crate::hub::Snapshot;
+use crate::store::TabRow;
 use crate::tabs::{Closing, Edit, NewTab, NewWorkspace, PaneOp, Refusal};
 use crate::{clock, settings, tmux};
 
@@ -272,12 +274,17 @@ pub async fn create_tab(
     Input(new): Input<NewTab>,
 ) -> Result<Response, Problem> {
     let tab = app.tabs.create(new).await?;
+    Ok(made(&app, &tab))
+}
+
+/// What making a tab answers.
+fn made(app: &App, tab: &TabRow) -> Response {
     let body = serde_json::json!({
         "tab": tab.id,
         "workspace": tab.workspace,
         "tmux": { "socket": app.tmux.socket(), "session": tab.id },
     });
-    Ok((StatusCode::CREATED, Json(body)).into_response())
+    (StatusCode::CREATED, Json(body)).into_response()
 }
 
 /// Body of `PATCH /api/tabs/{id}`.
@@ -375,6 +382,129 @@ pub async fn restore(
 pub async fn reopen_tab(State(app): Shared, Path(id): Path<String>) -> Result<StatusCode, Problem> {
     app.tabs.reopen(&id).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /api/tabs/{id}/resume`: takes up the conversation that is offered in a tab.
+///
+/// # Errors
+/// 404, or 409 (nothing is offered, or its shell is busy) with the reason.
+pub async fn resume_tab(
+    State(app): Shared,
+    _: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    app.tabs.resume(&id, true).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `DELETE /api/tabs/{id}/resume`: offers it no more.
+///
+/// # Errors
+/// 404, or 409: nothing is offered.
+pub async fn leave_tab(
+    State(app): Shared,
+    _: Owner,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Problem> {
+    app.tabs.resume(&id, false).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Conversations in one answer, if nobody says otherwise, and at most.
+const CONVERSATIONS: usize = 100;
+const CONVERSATIONS_MAX: usize = 500;
+
+/// Query of `GET /api/conversations`.
+#[derive(Debug, Deserialize)]
+pub struct Sought {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    most: Option<usize>,
+}
+
+/// A past conversation, and the row that it runs in now.
+#[derive(Debug, Serialize)]
+pub struct Past {
+    #[serde(flatten)]
+    conversation: Conversation,
+    item: Option<String>,
+}
+
+/// `GET /api/conversations?q=&most=`: those of all projects, newest first.
+///
+/// # Errors
+/// 400 for an address that says something else.
+pub async fn conversations(
+    State(app): Shared,
+    sought: Result<Query<Sought>, QueryRejection>,
+) -> Result<Json<Vec<Past>>, Problem> {
+    let Query(Sought { q, most }) = sought.map_err(|_| {
+        Problem::new(
+            StatusCode::BAD_REQUEST,
+            "Write ?q=WORDS&most=N, or leave either out.",
+        )
+    })?;
+    let dirs = app.hub.witnesses().processes.claude_dirs().all();
+    let all = app.conversations.clone();
+    let most = most.unwrap_or(CONVERSATIONS).min(CONVERSATIONS_MAX);
+    let look = tokio::task::spawn_blocking(move || all.list(&dirs, &q, most));
+    let found = look
+        .await
+        .map_err(|why| Problem::internal(&anyhow::Error::new(why)))?;
+    let past = found.into_iter().map(|conversation| Past {
+        item: runs_in(&app, &conversation.id),
+        conversation,
+    });
+    Ok(Json(past.collect()))
+}
+
+/// The row in which a conversation runs now.
+fn runs_in(app: &App, conversation: &str) -> Option<String> {
+    let snapshot = shown(app);
+    let mut items = snapshot.items.iter();
+    items
+        .find(|item| item.session_id.as_deref() == Some(conversation) && item.state.is_some())
+        .map(|item| item.id.clone())
+}
+
+/// Body of `POST /api/conversations/{id}/resume`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Where {
+    workspace: Option<String>,
+    pane: Option<String>,
+}
+
+/// `POST /api/conversations/{id}/resume`: a new tab in its directory, in which it is taken up.
+///
+/// # Errors
+/// 404 for one that does not exist, 409 while it runs, or as for a new tab.
+pub async fn take_up(
+    State(app): Shared,
+    Path(id): Path<String>,
+    Input(Where { workspace, pane }): Input<Where>,
+) -> Result<Response, Problem> {
+    if let Some(item) = runs_in(&app, &id) {
+        return Err(Problem::new(
+            StatusCode::CONFLICT,
+            format!("That conversation is running, in {item:?}; go on there."),
+        ));
+    }
+    let dirs = app.hub.witnesses().processes.claude_dirs().all();
+    let wanted = id.clone();
+    let look = tokio::task::spawn_blocking(move || conversations::find(&dirs, &wanted));
+    let found = look
+        .await
+        .map_err(|why| Problem::internal(&anyhow::Error::new(why)))?;
+    let found = found.ok_or_else(|| {
+        Problem::new(
+            StatusCode::NOT_FOUND,
+            format!("There is no conversation {id:?}; its transcript may have been removed."),
+        )
+    })?;
+    let tab = app.tabs.take_up(&found, workspace, pane).await?;
+    Ok(made(&app, &tab))
 }
 
 /// `GET /api/settings`: what all devices of the person share.

@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::answer;
+use crate::conversations::Conversations;
 use crate::hub;
 use crate::push;
 use crate::settings::Settings;
@@ -80,6 +81,8 @@ pub struct App {
     pub answers: answer::Handle,
     /// The layout's owner.
     pub tabs: Tabs,
+    /// Past conversations.
+    pub conversations: Conversations,
     /// The person's settings.
     pub settings: Settings,
     /// The database, for what lies in no one else's memory.
@@ -267,6 +270,12 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/answers", get(answers::log))
         .route("/api/workspaces/{id}/agents", put(answers::agents))
         .route("/api/tabs/{id}/reopen", post(api::reopen_tab))
+        .route(
+            "/api/tabs/{id}/resume",
+            post(api::resume_tab).delete(api::leave_tab),
+        )
+        .route("/api/conversations", get(api::conversations))
+        .route("/api/conversations/{id}/resume", post(api::take_up))
         .route(
             "/api/settings",
             get(api::settings)
