@@ -178,6 +178,8 @@ pub(crate) struct Turns {
     lines: VecDeque<Line>,
     /// Prompts put in the queue and not yet taken out, as far as the transcript says.
     queued: u32,
+    /// When the newest was taken out.
+    dequeued: Option<Stamp>,
     /// Requests to the API without an answer yet, as far as the transcript says, and the newest of them.
     tries: u32,
     tried: Option<Stamp>,
@@ -216,7 +218,10 @@ impl Turns {
         match line.kind {
             TranscriptKind::Rewound { to_ms } => self.rewind(to_ms),
             TranscriptKind::Enqueued => self.queued = self.queued.saturating_add(1),
-            TranscriptKind::Dequeued => self.queued = self.queued.saturating_sub(1),
+            TranscriptKind::Dequeued => {
+                self.queued = self.queued.saturating_sub(1);
+                self.dequeued = Some(line.at);
+            }
             TranscriptKind::TurnEnded { .. }
             | TranscriptKind::ApiError { .. }
             | TranscriptKind::Interrupted
@@ -510,7 +515,8 @@ impl Turns {
     }
 
     /// Whether this is the Stop of a turn that was heard of between `start` and `from`, where the prompts of the next
-    /// one begin, and whose Stop was not. (A teammate's message makes a turn under the id of the one before.)
+    /// one begin, and whose Stop was not. Only a prompt that waited begins a turn so soon that the Stop of the one
+    /// before is stamped in it; a teammate's message makes a turn too, but under the id of the one before.
     pub(crate) fn ends_turn_before(&self, start: Time, from: Time, turn: &Turn) -> bool {
         let Some(prompt) = turn.prompt.as_ref().filter(|_| turn.lane.is_none()) else {
             return false;
@@ -521,9 +527,13 @@ impl Turns {
                 .filter(|t| t.prompt.as_ref() == Some(prompt));
             hooks.filter(|t| *t != turn)
         };
+        let before = || same().filter(|t| t.at.boot >= start && t.at.boot < from);
+        let prompts = before().filter(|t| t.what.prompt().is_some()).count();
+        let queued = prompts > 1 || self.dequeued.is_some_and(|at| at.boot >= start);
         turn.what.stop().is_some()
             && turn.at.boot >= from
-            && same().any(|t| t.at.boot >= start && t.at.boot < from)
+            && queued
+            && before().next().is_some()
             && !same().any(|t| t.what.stop().is_some())
     }
 

@@ -469,13 +469,21 @@ fn a_stop_of_a_turn_from_before_goes_where_it_belongs() {
     let from = ms(100);
     let stop = || of("one", 110, stopped());
     let first = || of("one", 10, TYPED);
-    let said = turns([first(), of("two", 100, TYPED), stop()], []);
+    let queued = || of("one", 20, TYPED);
+    let said = turns([first(), queued(), of("two", 100, TYPED), stop()], []);
     assert!(said.ends_turn_before(Time(0), from, &stop()));
+    // Nothing waited: a turn that no prompt began, under the id of the one before. The transcript knows as well.
+    let lone = turns([first(), stop()], []);
+    assert!(!lone.ends_turn_before(Time(0), from, &stop()));
+    let taken = |ms| turns([first(), stop()], [line(ms, TranscriptKind::Dequeued)]);
+    assert!(taken(5).ends_turn_before(ms(5), from, &stop()));
+    assert!(!taken(5).ends_turn_before(ms(6), from, &stop()));
     // Stamped before the next turn's prompts begin, it is in its place …
     assert!(!said.ends_turn_before(Time(0), ms(111), &stop()));
     assert!(said.ends_turn_before(Time(0), ms(110), &stop()));
     // … a turn first heard of in the next spell is that one's …
     assert!(!said.ends_turn_before(Time(0), ms(10), &stop()));
+    assert!(!said.ends_turn_before(Time(0), ms(20), &stop()));
     // Heard of before another spell began, it is not that one's.
     assert!(!said.ends_turn_before(ms(100), from, &stop()));
     // … as is what is no Stop, another turn's, a subagent's, or of no turn that is named.
@@ -485,7 +493,7 @@ fn a_stop_of_a_turn_from_before_goes_where_it_belongs() {
     let lane = Some("sub".into());
     assert!(!said.ends_turn_before(Time(0), from, &Turn { lane, ..stop() }));
     // Its Stop was heard already.
-    let heard = turns([first(), of("one", 50, stopped()), stop()], []);
+    let heard = turns([first(), queued(), of("one", 50, stopped()), stop()], []);
     assert!(!heard.ends_turn_before(Time(0), from, &stop()));
 
     let mut moved = said.clone();
@@ -494,7 +502,7 @@ fn a_stop_of_a_turn_from_before_goes_where_it_belongs() {
         stopped().stop()
     );
     let stamps: Vec<Stamp> = moved.hooks().map(|t| t.at).collect();
-    assert_eq!(stamps, [at(10), at(90), at(100)]);
+    assert_eq!(stamps, [at(10), at(20), at(90), at(100)]);
     assert_eq!(moved.newest_stop(), ms(90));
     assert_eq!(moved.move_stop_before(Time(0), from, at(90)), None);
 }

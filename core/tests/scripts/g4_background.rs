@@ -712,3 +712,29 @@ fn b09_a_teammate_s_turn_bears_the_id_of_one_that_was_interrupted() {
         ",
     );
 }
+
+#[test]
+fn b09_a_turn_that_a_teammate_begins_keeps_its_stop() {
+    // The turn before was interrupted and has none; the next one's bears its id, and the transcript can't be read.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt turn=p1
+        1050 file busy
+        1100 unreadable-transcript
+        2000 hook subend a
+        2100 file idle
+        2240 file busy
+        2430 hook stop turn=p1 agents=1
+        2490 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2990 review finished
+        4190 notify
+        ",
+    );
+}
