@@ -13,7 +13,7 @@ use crate::event::{Event, PaneFacts, Persisted, TabFacts, WorkspaceFacts};
 use crate::ids::{AgentKey, EpisodeId, HookId, HostId, PaneKey, TabId};
 use crate::net;
 use crate::status::{Agent, Ctx};
-use crate::time::{Stamp, Time};
+use crate::time::{Clocks, Stamp, Time};
 use crate::view::{Badge, Evidence, Item, Presence, WorkspaceView};
 use crate::witness::{Hook, HookKind, StartSource};
 
@@ -89,6 +89,7 @@ impl Fleet {
                 next_ask: 0,
                 began: None,
                 recovered: None,
+                clocks: Clocks::default(),
             },
         }
     }
@@ -96,6 +97,7 @@ impl Fleet {
     /// Takes one event in and says what is to be done. Total: odd input changes nothing.
     pub fn step(&mut self, now: Stamp, event: Event) -> Vec<Effect> {
         self.ctx.began.get_or_insert(now.boot);
+        self.ctx.clocks.look(now);
         // A timer that fires late must not let a newer event overtake it.
         self.pass_deadlines(now);
         self.take(now, event);

@@ -24,7 +24,7 @@ use crate::base::{self, Base};
 use crate::effect::Effect;
 use crate::event::Persisted;
 use crate::ids::{AgentKey, ConversationId, EpisodeId};
-use crate::time::{CLOCK_SLACK_MS, Stamp, Time};
+use crate::time::{Clocks, Stamp, Time};
 use crate::turns::{Line, Stop, TranscriptEnd, Turn, Turns, What};
 use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Says, Source};
 use crate::witness::{
@@ -60,6 +60,8 @@ const RECOVERY: Duration = Duration::from_millis(1_700);
 const READ_AGAIN: Duration = Duration::from_millis(200);
 /// A line may be stamped this long before it can be read.
 const READ_SLACK: Duration = Duration::from_secs(2);
+/// A line may be given this long after others that were written later.
+const LATE_LINE: Duration = Duration::from_secs(300);
 /// A badge must hold this long before anybody is told (rule 6 allows 1 to 3 s).
 const DWELL: Duration = Duration::from_millis(1_200);
 /// A hook is posted within milliseconds; one that is heard this long after its stamp came by a detour, and others may
@@ -98,6 +100,8 @@ pub(crate) struct Ctx {
     pub began: Option<Time>,
     /// When all witnesses had been asked once since the start: what happened before is not news (rule 6).
     pub recovered: Option<Time>,
+    /// How the wall clock was set.
+    pub clocks: Clocks,
 }
 
 impl Ctx {
@@ -540,9 +544,6 @@ pub(crate) struct Agent {
     transcript: Option<Arc<str>>,
     /// When its lines were last given.
     read_up_to: Option<Time>,
-    /// How far the wall clock was ahead of the boot clock, in ms, when lines were last given; and before it was set.
-    wall_ahead: Option<i64>,
-    wall_ahead_before: Option<i64>,
     /// It did not exist when it was last looked for.
     pub transcript_missing: bool,
     pub hooks_heard: bool,
@@ -641,8 +642,6 @@ impl Agent {
             conversation_at: Stamp::default(),
             transcript: None,
             read_up_to: None,
-            wall_ahead: None,
-            wall_ahead_before: None,
             transcript_missing: false,
             hooks_heard: false,
             newest_hook: Time(0),

@@ -1,5 +1,6 @@
 //! Moments as values. This module must never ask for the current time.
 
+use std::collections::VecDeque;
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
@@ -93,6 +94,69 @@ impl Stamp {
             boot: Time(self.boot.0.saturating_sub(ms as u64 * 1_000_000)),
             wall_ms: self.wall_ms.saturating_sub(ms as i64),
         }
+    }
+}
+
+/// How the wall clock was set, newest last, as far as it was looked at.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clocks {
+    kept: VecDeque<Clock>,
+}
+
+/// One setting of the wall clock.
+#[derive(Clone, Copy, Debug)]
+struct Clock {
+    ahead_ms: i64,
+    /// The clock was still another one then; zero if none is known.
+    from: Time,
+    /// This one was seen first, and last.
+    noticed: Time,
+    seen: Time,
+}
+
+/// Settings that are kept: a clock is hardly ever set, and what is mapped is seconds old.
+const CLOCKS_MAX: usize = 8;
+
+impl Clocks {
+    /// Notes how the wall clock stands now.
+    pub(crate) fn look(&mut self, now: Stamp) {
+        let ahead_ms = now.wall_ahead_ms();
+        let known = self.kept.back_mut();
+        let from = match known {
+            Some(known) if known.ahead_ms.abs_diff(ahead_ms) <= CLOCK_SLACK_MS.unsigned_abs() => {
+                known.ahead_ms = ahead_ms;
+                known.seen = known.seen.max(now.boot);
+                return;
+            }
+            Some(known) => known.seen,
+            None => Time(0),
+        };
+        self.kept.push_back(Clock {
+            ahead_ms,
+            from,
+            noticed: now.boot,
+            seen: now.boot,
+        });
+        if self.kept.len() > CLOCKS_MAX {
+            self.kept.pop_front();
+        }
+    }
+
+    /// The moments at which a wall clock of this machine may have shown `wall_ms`, the newest setting first.
+    pub(crate) fn moments(&self, wall_ms: i64) -> impl Iterator<Item = Time> {
+        let until = self.kept.iter().skip(1).map(|next| next.noticed);
+        let until = until.chain(std::iter::once(Time(u64::MAX)));
+        let settings: Vec<(Clock, Time)> = self.kept.iter().copied().zip(until).collect();
+        settings
+            .into_iter()
+            .rev()
+            .filter_map(move |(clock, until)| {
+                let boot_ms = u64::try_from(wall_ms.saturating_sub(clock.ahead_ms)).ok()?;
+                let at = Time::from_ms(boot_ms);
+                // The drift of both clocks is within the slack.
+                let slack = Duration::from_millis(CLOCK_SLACK_MS.unsigned_abs());
+                (at + slack >= clock.from && at <= until).then_some(at)
+            })
     }
 }
 

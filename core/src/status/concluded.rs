@@ -316,11 +316,24 @@ impl Agent {
         else {
             return;
         };
+        // Of the turn that ended then: what was heard before its prompt, or after another one since, is another's.
+        let prompt = |t: &&Turn| t.what.prompt().is_some();
+        let own = self
+            .turns
+            .deciding()
+            .filter(prompt)
+            .rfind(|t| t.at.boot <= rest.ended);
+        let from = own.map_or(start.boot, |own| own.at.boot.max(start.boot));
+        let next = self
+            .turns
+            .deciding()
+            .filter(prompt)
+            .find(|t| t.at.boot > rest.ended);
         let stop = self
             .turns
             .deciding()
             .rev()
-            .filter(|t| t.at.boot >= start.boot)
+            .filter(|t| t.at.boot >= from && next.is_none_or(|next| t.at.boot < next.at.boot))
             .find_map(|t| t.what.stop());
         if let Some(stop) = stop {
             // Whether it failed was shown already; only a kind may become more exact.

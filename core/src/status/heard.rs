@@ -628,7 +628,6 @@ impl Agent {
 
     pub(crate) fn on_transcript(&mut self, ctx: &mut Ctx, now: Stamp, facts: Vec<TranscriptFact>) {
         let given = !facts.is_empty();
-        self.read_clock(now);
         for fact in facts {
             if fact.sidechain {
                 continue;
@@ -636,7 +635,7 @@ impl Agent {
             let mut rewound = None;
             let wall_ms = fact.written_ms.unwrap_or(now.wall_ms);
             let at = Stamp {
-                boot: self.written(now, wall_ms),
+                boot: self.written(ctx, now, wall_ms),
                 wall_ms,
             };
             if let Some((line, says)) = said::transcript_line(&fact.kind) {
@@ -738,27 +737,15 @@ impl Agent {
         }
     }
 
-    /// Notes whether the wall clock was set since it was last looked at.
-    pub(crate) fn read_clock(&mut self, now: Stamp) {
-        let ahead = now.wall_ahead_ms();
-        if let Some(before) = self.wall_ahead.replace(ahead)
-            && before.abs_diff(ahead) > CLOCK_SLACK_MS.unsigned_abs()
-        {
-            self.wall_ahead_before = Some(before);
-        }
-    }
-
-    /// When a line with this wall time was written: after the last read, and not in the future. Where that can't be,
-    /// the clock was set in between: then as it was before, or else now is the best that is known.
-    fn written(&self, now: Stamp, wall_ms: i64) -> Time {
+    /// When a line with this wall time was written: after the last read, and not in the future; where that can't be,
+    /// before it, if the clock stood so then. Else now is the best that is known.
+    fn written(&self, ctx: &Ctx, now: Stamp, wall_ms: i64) -> Time {
         let read = self.read_up_to.map_or(Time(0), |at| at - READ_SLACK);
-        let clocks = [Some(now.wall_ahead_ms()), self.wall_ahead_before];
-        let moments = clocks.into_iter().flatten().filter_map(|ahead| {
-            let boot_ms = u64::try_from(wall_ms.saturating_sub(ahead)).ok()?;
-            Some(Time::from_ms(boot_ms))
-        });
-        let mut possible = moments.filter(|at| *at >= read && *at <= now.boot);
-        possible.next().unwrap_or(now.boot)
+        let moments = || ctx.clocks.moments(wall_ms).filter(|at| *at <= now.boot);
+        let unread = moments().find(|at| *at >= read);
+        unread
+            .or_else(|| moments().find(|at| read.since(*at) <= LATE_LINE))
+            .unwrap_or(now.boot)
     }
 
     pub(crate) fn on_transcript_read(&mut self, now: Stamp, request: u64, ok: bool) {

@@ -150,3 +150,53 @@ fn e06_a_kind_never_seen_before() {
         ",
     );
 }
+
+#[test]
+fn e05_i06_a_review_by_the_transcript_takes_no_other_turn_s_stop() {
+    // The turn's own Stop is lost. Before its prompt another turn failed; after its end the next one answers.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1400 hook stopfail unknown
+        1410 hook prompt
+        1500 tx prompt
+        1800 tx error server_error
+        1900 file idle
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2400 review failed(server_error)
+        3600 notify
+        ",
+    );
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1800 tx error server_error
+        1900 file idle
+        5000 hook prompt
+        5010 torn
+        5150 hook stop
+        5300 file@5200 idle since=5200
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2400 review failed(server_error)
+        3600 notify
+        5000 busy
+        5000 withdraw
+        5300 review finished
+        6500 notify
+        ",
+    );
+}
