@@ -3,35 +3,17 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { drawn, enter, holds, Lab, nameOf, picture, READABLE, row, terminal, until, violations } from "./lab.mjs";
+import { finish, say, standIn } from "./standin.mjs";
 
 /** Nothing but the deadline of the page: a review counts as seen after this long on screen. */
 const SEEN_MS = 2000;
 
 const tmux = (tab, ...args) => execFileSync("tmux", ["-S", tab.socket, ...args], { encoding: "utf8" }).trim();
 const items = async (lab) => JSON.parse(await lab.cli("status", "--json"));
-
-/** A program called `claude` that only sleeps. */
-function standIn(env) {
-  const dir = join(env.HOME, "stand-in");
-  mkdirSync(dir, { recursive: true });
-  copyFileSync("/bin/sleep", join(dir, "claude"));
-  chmodSync(join(dir, "claude"), 0o755);
-  return join(dir, "claude");
-}
-
-/** What Claude would write about itself. */
-function say(env, pid, status) {
-  const sessions = join(env.HOME, ".claude", "sessions");
-  mkdirSync(sessions, { recursive: true });
-  const start = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ")[19];
-  const at = Date.now();
-  const file = { pid, procStart: start, sessionId: `00000000-0000-4000-8000-${String(pid).padStart(12, "0")}`, cwd: "/", version: "2.1.332", kind: "interactive", entrypoint: "cli", status, statusUpdatedAt: at, updatedAt: at };
-  writeFileSync(join(sessions, `${pid}.json`), JSON.stringify(file));
-}
 
 /** Looks at the page as a person does, in every shape it has; for whoever opens the pictures. */
 async function pictures(page, name) {
@@ -151,16 +133,7 @@ describe("tabs", () => {
     await until("covered", async () => (await lab.item(tab.id)).covered);
     say(lab.env, pid, "busy");
     await state("busy");
-    const token = readFileSync(join(lab.env.PURPLEMUX_HOME, "cli-token"), "utf8").trim();
-    const start = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1).split(" ")[19];
-    const body = { hook_event_name: "Stop", session_id: `00000000-0000-4000-8000-${String(pid).padStart(12, "0")}`, last_assistant_message: "done", background_tasks: [] };
-    const port = readFileSync(join(lab.env.PURPLEMUX_HOME, "port"), "utf8").trim();
-    const posted = await fetch(`http://127.0.0.1:${port}/api/status/hook`, {
-      method: "POST",
-      headers: { "content-type": "application/json", "x-pmux-token": token, "x-pmux-event": "Stop", "x-pmux-pid": String(pid), "x-pmux-start": start, "x-pmux-id": "p09" },
-      body: JSON.stringify(body),
-    });
-    assert.equal(posted.status, 204);
+    assert.equal(await finish(lab.env, pid), 204);
     say(lab.env, pid, "idle");
     await state("review");
     await holds("review", async () => (await lab.item(tab.id)).state === "review", 2 * SEEN_MS);
