@@ -1,7 +1,7 @@
 // Questions and orders over HTTP. Owns the header that proves the login and how a refusal becomes a sentence; must
 // never keep an answer (the fleet comes by the status socket).
 
-import type { About, Explanation } from "./wire/protocol.ts";
+import type { About, Color, Explanation, SplitDir } from "./wire/protocol.ts";
 
 /** The server (or the way to it) said no; the message is its sentence. */
 export class Refused extends Error {
@@ -86,18 +86,69 @@ export async function logout(): Promise<void> {
 export type TabType = "terminal" | "claude-code";
 
 /** Answers with the new tab's id. */
-export async function createTab(type: TabType, workspace: string | null): Promise<string> {
-  const body = workspace === null ? { type } : { type, workspace };
+export async function createTab(type: TabType, workspace: string | null, pane: string | null = null): Promise<string> {
+  const body = { type, ...(workspace === null ? {} : { workspace }), ...(pane === null ? {} : { pane }) };
   return text(await (await ask("POST", "/api/tabs", body)).json(), "tab");
+}
+
+/** `index`: its place among the other tabs of the pane; absent: at the end. */
+export async function moveTab(tab: string, pane: string, index: number | null): Promise<void> {
+  await ask("PATCH", `/api/tabs/${encodeURIComponent(tab)}`, index === null ? { pane } : { pane, index });
 }
 
 export async function renameTab(tab: string, name: string): Promise<void> {
   await ask("PATCH", `/api/tabs/${encodeURIComponent(tab)}`, { name });
 }
 
-/** Refused with 409 while an agent lives in it, unless `force`. */
-export async function closeTab(tab: string, force: boolean): Promise<void> {
-  await ask("DELETE", `/api/tabs/${encodeURIComponent(tab)}${force ? "?force=1" : ""}`);
+/** Until when it can be undone, unix ms of the server; null: it can't be. */
+async function closing(path: string, force: boolean): Promise<number | null> {
+  const response = await ask("DELETE", `${path}?undo=1${force ? "&force=1" : ""}`);
+  if (response.status === 204) return null;
+  const answer: unknown = await response.json();
+  return typeof answer === "object" && answer !== null && "until_ms" in answer && typeof answer.until_ms === "number" ? answer.until_ms : null;
+}
+
+/** Refused with 409 while an agent lives in it, unless `force`. Answers as `closing`. */
+export function closeTab(tab: string, force: boolean): Promise<number | null> {
+  return closing(`/api/tabs/${encodeURIComponent(tab)}`, force);
+}
+
+/** Refused with 409 while tabs live in it, unless `force`. Answers as `closing`. */
+export function removeWorkspace(id: string, force: boolean): Promise<number | null> {
+  return closing(`/api/workspaces/${encodeURIComponent(id)}`, force);
+}
+
+/** Brings back what was closed. */
+export async function restore(what: "tabs" | "workspaces", id: string): Promise<void> {
+  await ask("POST", `/api/${what}/${encodeURIComponent(id)}/restore`, {});
+}
+
+/** What a person says of a workspace; null takes away. */
+export type Space = { name: string; dir?: string; color: Color | null; group: string | null };
+
+/** Answers with the new workspace's id. */
+export async function createWorkspace(space: Space): Promise<string> {
+  return text(await (await ask("POST", "/api/workspaces", space)).json(), "workspace");
+}
+
+export async function editWorkspace(id: string, change: Partial<Space>): Promise<void> {
+  await ask("PATCH", `/api/workspaces/${encodeURIComponent(id)}`, change);
+}
+
+export async function orderWorkspaces(ids: readonly string[]): Promise<void> {
+  await ask("PUT", "/api/workspaces/order", { ids });
+}
+
+export type PaneOp =
+  | { op: "split"; pane: string; dir: SplitDir; tab?: string }
+  | { op: "close"; pane: string }
+  | { op: "sizes"; split: string; sizes: readonly number[] }
+  | { op: "equal" };
+
+/** Answers with the new pane's id where there is one. */
+export async function changePanes(workspace: string, op: PaneOp): Promise<string | null> {
+  const response = await ask("POST", `/api/workspaces/${encodeURIComponent(workspace)}/panes`, op);
+  return response.status === 204 ? null : text(await response.json(), "pane");
 }
 
 /** Starts the shell of a tab that has ended again. */

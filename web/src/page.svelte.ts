@@ -3,14 +3,15 @@
 // that the link is gone.
 
 import * as api from "./api.ts";
-import { after, everyWhileSeen, now, type Stop } from "./clock.ts";
+import { after, everyWhileSeen, now, paced, type Stop } from "./clock.ts";
 import { answerWords, cardOf, cut, heard, pressable, pressed, standing, type Tries, tryOf } from "./core/answer.ts";
 import { apply, type Fleet, groups, parted } from "./core/fleet.ts";
 import { deviceName } from "./core/device.ts";
+import { beside, equalSizes, focused, homeOf, onDesk, type Pane, paneOf, panesIn, parseView, place, pruned, reordered, settled, showing, shownIn, splitIn, type View, type Way, zoomed } from "./core/layout.ts";
 import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
 import { Link, type Phase } from "./link.ts";
 import { settings } from "./settings.svelte.ts";
-import type { Answer, ClientMsg, Item, ServerMsg } from "./wire/protocol.ts";
+import type { Answer, ClientMsg, Item, ServerMsg, SplitDir, Workspace } from "./wire/protocol.ts";
 
 export type Gate =
   | { at: "signing-in" }
@@ -26,6 +27,16 @@ const ANNOUNCE_MS_MIN = 5000;
 const SEEN_MS = 2000;
 /** This many jumps can be taken back. */
 const BACK_MAX = 50;
+/** While a seam is drawn, the others are told of it this often at most. */
+const SIZES_MS_MIN = 250;
+/** Sizes that the server has not taken over by then are given up. */
+const SIZES_MS_MAX = 2000;
+
+/** Something that was closed here, and until when (server's clock, unix ms) it can be brought back. */
+export type Undo = { readonly what: "tabs" | "workspaces"; readonly id: string; readonly title: string; readonly untilMs: number };
+
+/** What is to be shown as soon as the picture has it. */
+type Want = { readonly desk?: string; readonly pane?: string; readonly row?: string };
 
 class Page {
   gate = $state.raw<Gate>({ at: "signing-in" });
@@ -41,9 +52,17 @@ class Page {
   wanted = $state<string | null>(null);
   /** A phone's width: one screen at a time. */
   narrow = $state(false);
+  /** Under 901 px: one pane at a time, the tabs of all in its bar. */
+  single = $state(false);
+  /** Under 1181 px: all panes of the same size. */
+  equal = $state(false);
+  /** What this device looks at, pane by pane. */
+  view = $state.raw<View>(parseView(settings.view));
+  /** Sizes that the person draws just now, by split. */
+  drawn = $state.raw<ReadonlyMap<string, readonly number[]>>(new Map());
+  /** The last thing that was closed here, while it can be brought back. */
+  undo = $state.raw<Undo | null>(null);
   filter = $state<Counted | null>(null);
-  /** Ids of the workspaces whose rows are folded away. */
-  collapsed = $state.raw<readonly string[]>([]);
   /** The row whose "Why this state?" is open. */
   whyOf = $state<string | null>(null);
   /** A sentence about something that was asked for and not done. */
@@ -86,10 +105,20 @@ class Page {
   readonly current = $derived(this.currentId === null ? null : (this.fleet?.items.get(this.currentId) ?? null));
   readonly next = $derived(nextAfter(this.waiting, this.currentId));
   readonly host = $derived(this.rows[0]?.host ?? this.#machine);
-  /** The workspace that new tabs go to. */
-  readonly workspace = $derived(
-    this.fleet?.workspaces.find((workspace) => workspace.id === (this.ended ?? this.current)?.workspace) ?? this.fleet?.workspaces[0] ?? null,
-  );
+  /** The workspace on the desk: new tabs go there. */
+  readonly workspace: Workspace | null = $derived(this.fleet === null ? null : onDesk(this.view, this.fleet.workspaces));
+  /** The pane with the keys. */
+  readonly pane: Pane | null = $derived(this.workspace === null ? null : focused(this.view, this.workspace));
+  /** The pane that fills the desk by the person's wish. */
+  readonly zoom: Pane | null = $derived(this.workspace === null ? null : zoomed(this.view, this.workspace));
+  readonly panes: readonly Pane[] = $derived(this.workspace === null ? [] : panesIn(this.workspace.panes));
+  /** Those that can be seen. */
+  readonly visible: readonly Pane[] = $derived.by(() => {
+    const only = this.single ? this.pane : this.zoom;
+    return only === null ? this.panes : [only];
+  });
+  /** Ids of the rows in them. */
+  readonly shown: ReadonlySet<string | null> = $derived(this.narrow ? new Set([this.currentId]) : new Set(this.visible.map((pane) => this.showsIn(pane))));
 
   /** There is no Claude Code and nothing else to show. */
   readonly claudeMissing = $derived(this.claude !== null && !this.claude.installed && this.fleet !== null && this.rows.length === 0);
@@ -111,7 +140,15 @@ class Page {
   /** Those of our requests that answer a dialog: what is said of them is said on its card. */
   #answers = new Set<number>();
   /** Tab that we made and that the fleet does not name yet. */
-  #made: string | null = null;
+  #made = $state<string | null>(null);
+  #want: Want | null = null;
+  #undoEnds: Stop | null = null;
+  /** The seam that was drawn last, as it is to be told; `held`: it is being drawn. */
+  #sizes: { workspace: string; split: string; sizes: readonly number[] } | null = null;
+  #sizesHeld = false;
+  #sizesSent = false;
+  #sizesEnd: Stop | null = null;
+  #sizer = paced(SIZES_MS_MIN, () => void this.#sendSizes());
   /** Tab that we closed: its going is no news. */
   #closing: string | null = null;
   #focusTaken = 0;
@@ -203,30 +240,37 @@ class Page {
     if (to !== undefined) this.open(to);
   }
 
-  /** The tab after (1) or before (-1) the one on screen, in its workspace, around the end. */
+  /** The tab after (1) or before (-1) the one on screen, in its pane, around the end. */
   openBeside(step: 1 | -1): void {
-    const tabs = this.workspace?.tabs ?? [];
+    const tabs = (this.narrow || this.single ? this.workspace?.tabs : this.pane?.tabs) ?? [];
     const at = tabs.indexOf(this.currentId ?? "");
     const to = tabs[at === -1 ? 0 : (at + step + tabs.length) % tabs.length];
     if (to !== undefined) this.open(to);
   }
 
-  async create(type: api.TabType): Promise<void> {
-    await this.#try(settings.say("said.newFailed"), async () => {
-      const tab = await api.createTab(type, this.workspace?.id ?? null);
-      this.#made = tab;
-      this.open(tab);
-    });
+  /** In the pane with the keys, or in that of another workspace. */
+  async create(type: api.TabType, workspace: Workspace | null = this.workspace): Promise<void> {
+    await this.#try(settings.say("said.newFailed"), () => this.#create(type, workspace).then(() => undefined));
+  }
+
+  async #create(type: api.TabType, workspace: Workspace | null): Promise<string> {
+    const pane = workspace === null ? null : focused(this.view, workspace);
+    const tab = await api.createTab(type, workspace?.id ?? null, pane?.id ?? null);
+    this.#made = tab;
+    if (workspace !== null && pane !== null) this.#look(showing(this.view, workspace, pane.id, tab));
+    this.open(tab);
+    return tab;
   }
 
   /** Answers false when an agent lives in the tab and `force` was not given: ask the person first. */
   async close(item: Item, force: boolean): Promise<boolean> {
     let asked = true;
     await this.#try(settings.say("said.closeFailed"), async () => {
-      const beside = this.#beside(item.id);
+      const home = this.#homeOf(item.id);
+      const current = this.currentId === item.id || this.wanted === item.id;
       try {
         this.#closing = item.id;
-        await api.closeTab(item.id, force);
+        this.#offerUndo("tabs", item.id, item.title, await api.closeTab(item.id, force));
       } catch (error) {
         this.#closing = null;
         if (error instanceof api.Refused && error.status === 409 && !force) {
@@ -235,10 +279,9 @@ class Page {
         }
         throw error;
       }
-      if (this.wanted !== item.id && this.currentId !== item.id) return;
-      if (this.narrow) this.home();
-      else if (beside !== null) this.open(beside);
-      else this.#forget();
+      if (current && this.narrow) this.home();
+      else if (current) this.refocus();
+      if (home !== null) await this.#leavePane(home.desk, home.pane, item.id);
     });
     return asked;
   }
@@ -255,10 +298,7 @@ class Page {
   /** Opens a terminal with a command typed into it; running it is the person's to do. */
   async createWith(command: string): Promise<void> {
     await this.#try(settings.say("said.newFailed"), async () => {
-      const tab = await api.createTab("terminal", this.workspace?.id ?? null);
-      this.#made = tab;
-      this.open(tab);
-      await api.send(tab, command);
+      await api.send(await this.#create("terminal", this.workspace), command);
     });
   }
 
@@ -301,7 +341,7 @@ class Page {
   leaveEnded(): void {
     this.ended = null;
     if (this.narrow) this.home();
-    else this.#forget();
+    else this.#address();
   }
 
   retryNow(): void {
@@ -313,8 +353,205 @@ class Page {
     this.#leave(null);
   }
 
+  // --- panes ------------------------------------------------------------------------------------------------------
+
+  /** The row that a pane shows. */
+  showsIn(pane: Pane): string | null {
+    if (this.ended !== null && pane.id === this.pane?.id) return null;
+    return this.fleet === null ? null : shownIn(this.view, pane, this.fleet.items, this.#made);
+  }
+
+  /** Gives a pane the keys; where its terminal takes the focus is the caller's to say. */
+  focusPane(id: string): void {
+    if (this.workspace === null || this.pane?.id === id) return;
+    this.ended = null;
+    this.#look(showing(this.view, this.workspace, id, null));
+    this.#address();
+  }
+
+  /** To the pane that lies that way. */
+  movePane(way: Way): void {
+    if (this.workspace === null || this.pane === null) return;
+    const far = { left: 0, top: 0, width: 20_000, height: 20_000 };
+    const to = beside(place(this.workspace.panes, far, this.drawn, this.equal).panes, this.pane.id, way);
+    if (to === null) return;
+    this.focusPane(to);
+    this.refocus();
+  }
+
+  splitRight(): Promise<void> {
+    return this.split("right");
+  }
+  splitDown(): Promise<void> {
+    return this.split("down");
+  }
+
+  /** A pane beside or below; `tab` moves into it, else it is empty until something is opened there. */
+  async split(dir: SplitDir, pane: Pane | null = this.pane, tab: string | null = null): Promise<void> {
+    await this.#try(settings.say("said.panesFailed"), async () => {
+      const desk = this.#deskOf(pane);
+      if (desk === null || pane === null) return;
+      if (this.zoom !== null) this.zoomPane();
+      const from = tab === null ? null : this.#homeOf(tab);
+      const made = await api.changePanes(desk.id, { op: "split", pane: pane.id, dir, ...(tab === null ? {} : { tab }) });
+      if (made !== null) this.#show({ pane: made, ...(tab === null ? {} : { row: tab }) });
+      if (from !== null && tab !== null) await this.#leavePane(from.desk, from.pane, tab);
+    });
+  }
+
+  /** Its tabs go to its neighbour. */
+  async closePane(pane: Pane | null = this.pane): Promise<void> {
+    await this.#try(settings.say("said.panesFailed"), async () => {
+      const desk = this.#deskOf(pane);
+      if (desk !== null && pane !== null) await this.#closePane(desk, pane);
+    });
+  }
+
+  zoomPane(): void {
+    const { workspace, pane, view } = this;
+    if (workspace === null || pane === null || this.panes.length < 2) return;
+    const others = Object.fromEntries(Object.entries(view.zoom).filter(([id]) => id !== workspace.id));
+    this.#look({ ...view, zoom: this.zoom === null ? { ...others, [workspace.id]: pane.id } : others });
+  }
+
+  async equalise(): Promise<void> {
+    const { workspace } = this;
+    if (workspace === null || this.panes.length < 2) return;
+    await this.#try(settings.say("said.panesFailed"), async () => {
+      await api.changePanes(workspace.id, { op: "equal" });
+    });
+  }
+
+  /** `index`: its place among the other tabs there; null: the end. */
+  async moveTab(tab: string, pane: Pane, index: number | null): Promise<void> {
+    const from = this.#homeOf(tab);
+    if (from !== null && from.pane.id === pane.id && (index === null || reordered(pane.tabs, tab, index).join() === pane.tabs.join())) return;
+    await this.#try(settings.say("said.panesFailed"), async () => {
+      // Within its pane a tab that is not looked at only changes its place.
+      const along = from?.pane.id !== pane.id || this.view.shown[pane.id] === tab;
+      // Before it is asked for: the picture may be quicker than the answer, and its terminal is to stay.
+      if (along) this.#show({ pane: pane.id, row: tab });
+      try {
+        await api.moveTab(tab, pane.id, index);
+      } catch (error) {
+        this.#want = null;
+        throw error;
+      }
+      if (from !== null && from.pane.id !== pane.id) await this.#leavePane(from.desk, from.pane, tab);
+    });
+  }
+
+  /** To the pane with the keys of another workspace. */
+  async moveTabTo(tab: string, desk: Workspace): Promise<void> {
+    const pane = focused(this.view, desk);
+    if (pane !== null) await this.moveTab(tab, pane, null);
+  }
+
+  /** Draws a split with these sizes at once, and tells the others now and then. */
+  drawSizes(split: string, sizes: readonly number[]): void {
+    if (this.workspace === null) return;
+    this.#sizesEnd?.();
+    this.#sizesHeld = true;
+    this.drawn = new Map([[split, sizes]]);
+    this.#sizes = { workspace: this.workspace.id, split, sizes };
+    this.#sizer.call();
+  }
+
+  /** The person has let go: what was drawn last is what is wanted. */
+  keepSizes(): void {
+    this.#sizesHeld = false;
+    this.#sizesEnd = after(SIZES_MS_MAX, () => (this.drawn = new Map()));
+    this.#takeSizes();
+  }
+
+  resetSizes(split: string): void {
+    const found = this.workspace === null ? null : splitIn(this.workspace.panes, split);
+    if (found === null) return;
+    this.drawSizes(split, equalSizes(found.parts.length));
+    this.keepSizes();
+  }
+
+  async #sendSizes(): Promise<void> {
+    const wanted = this.#sizes;
+    // One at a time, so that the last one sent is the last one taken.
+    if (wanted === null || this.#sizesSent) return;
+    this.#sizesSent = true;
+    this.#sizes = null;
+    await this.#try(settings.say("said.panesFailed"), async () => {
+      await api.changePanes(wanted.workspace, { op: "sizes", split: wanted.split, sizes: wanted.sizes });
+    });
+    this.#sizesSent = false;
+    if (this.#sizes !== null) this.#sizer.call();
+  }
+
+  /** What was drawn is no longer needed once the server says the same. */
+  #takeSizes(): void {
+    const { workspace, drawn } = this;
+    if (this.#sizesHeld || drawn.size === 0 || workspace === null) return;
+    if ([...drawn].every(([split, sizes]) => splitIn(workspace.panes, split)?.sizes.join() === sizes.join())) this.drawn = new Map();
+  }
+
+  // --- workspaces ---------------------------------------------------------------------------------------------------
+
+  isFolded(id: string): boolean {
+    return this.view.folded.includes(id);
+  }
+
   toggleGroup(id: string): void {
-    this.collapsed = this.collapsed.includes(id) ? this.collapsed.filter((found) => found !== id) : [...this.collapsed, id];
+    const { folded } = this.view;
+    this.#look({ ...this.view, folded: folded.includes(id) ? folded.filter((found) => found !== id) : [...folded, id] });
+  }
+
+  async addWorkspace(space: api.Space): Promise<void> {
+    await this.#try(settings.say("said.newWorkspaceFailed"), async () => this.#show({ desk: await api.createWorkspace(space) }));
+  }
+
+  async editWorkspace(id: string, change: Partial<api.Space>): Promise<void> {
+    await this.#try(settings.say("said.workspaceFailed"), () => api.editWorkspace(id, change));
+  }
+
+  /** Puts a workspace next to another one, and under its heading. */
+  async moveWorkspace(id: string, to: Workspace, place: "before" | "after"): Promise<void> {
+    const all = this.fleet?.workspaces ?? [];
+    const ids = all.map((workspace) => workspace.id);
+    const others = ids.filter((found) => found !== id);
+    const next = reordered(ids, id, others.indexOf(to.id) + (place === "after" ? 1 : 0));
+    await this.#try(settings.say("said.workspaceFailed"), async () => {
+      if (all.find((workspace) => workspace.id === id)?.group !== to.group) await api.editWorkspace(id, { group: to.group });
+      if (next.join() !== ids.join()) await api.orderWorkspaces(next);
+    });
+  }
+
+  /** With all that lives in it: ask the person first. */
+  async removeWorkspace(workspace: Workspace): Promise<void> {
+    await this.#try(settings.say("said.workspaceFailed"), async () => {
+      if (this.currentId !== null) this.#closing = this.currentId;
+      this.#offerUndo("workspaces", workspace.id, workspace.name, await api.removeWorkspace(workspace.id, true));
+    });
+  }
+
+  /** Brings back what was closed last. */
+  async undoClose(): Promise<void> {
+    const { undo } = this;
+    if (undo === null) return;
+    this.#forgetUndo();
+    await this.#try(settings.say("said.undoFailed"), async () => {
+      await api.restore(undo.what, undo.id);
+      this.#show(undo.what === "tabs" ? { row: undo.id } : { desk: undo.id });
+    });
+  }
+
+  #offerUndo(what: Undo["what"], id: string, title: string, untilMs: number | null): void {
+    this.#forgetUndo();
+    if (untilMs === null) return;
+    this.undo = { what, id, title, untilMs };
+    this.#undoEnds = after(Math.max(0, untilMs - now() - (this.fleet?.skewMs ?? 0)), () => this.#forgetUndo());
+  }
+
+  #forgetUndo(): void {
+    this.#undoEnds?.();
+    this.#undoEnds = null;
+    this.undo = null;
   }
 
   /** Asks whether the login is still good; signs out when the server says it is not. */
@@ -377,12 +614,16 @@ class Page {
     if (resync) this.#send({ type: "resync" });
     if (fleet === before || fleet === null) return;
     this.#noticeEnd(before, fleet);
+    if (before !== null && before.workspaces !== fleet.workspaces) this.#look(settled(this.view, before.workspaces, fleet.workspaces));
     this.fleet = fleet;
-    if (before === null && this.wanted !== null && !fleet.items.has(this.wanted)) {
-      this.complaint = settings.say("said.rowGone");
-      this.#forget();
+    if (before === null) this.#settleIn(fleet);
+    if (this.#made !== null && fleet.items.has(this.#made)) {
+      this.#made = null;
+      this.#follow();
     }
-    if (this.#made !== null && fleet.items.has(this.#made)) this.#made = null;
+    this.#arrive();
+    this.#takeSizes();
+    if (!this.narrow && this.ended === null && this.wanted !== null && !fleet.items.has(this.wanted) && this.wanted !== this.#made) this.#address();
     if (before !== null) this.#announceNew(before, fleet);
   }
 
@@ -416,17 +657,15 @@ class Page {
   #choose(): string | null {
     const { wanted, fleet } = this;
     if (this.ended !== null) return null;
-    if (wanted !== null && (fleet === null || fleet.items.has(wanted) || this.#made === wanted)) return wanted;
-    if (this.narrow || fleet === null) return null;
-    const last = settings.lastTab;
-    if (last !== null && fleet.items.has(last)) return last;
-    return this.rows[0]?.id ?? null;
+    if (!this.narrow && fleet !== null) return this.pane === null ? null : this.showsIn(this.pane);
+    return wanted !== null && (fleet === null || fleet.items.has(wanted) || this.#made === wanted) ? wanted : null;
   }
 
   #route(): void {
     const found = /^#\/t\/([\w.%~:-]+)$/.exec(location.hash)?.[1];
     this.wanted = found === undefined ? null : decodeURIComponent(found);
     if (this.wanted !== null) settings.lastTab = this.wanted;
+    this.#follow();
   }
 
   #forget(): void {
@@ -435,10 +674,98 @@ class Page {
     this.#route();
   }
 
-  #beside(id: string): string | null {
-    const ids = this.rows.map((row) => row.id);
-    const at = ids.indexOf(id);
-    return ids[at + 1] ?? ids[at - 1] ?? null;
+  /** The first picture is here: look where the address says, else where this device looked last. */
+  #settleIn(fleet: Fleet): void {
+    if (this.wanted !== null && !fleet.items.has(this.wanted)) {
+      this.complaint = settings.say("said.rowGone");
+      this.#forget();
+    } else if (this.wanted !== null) {
+      this.#follow();
+    } else if (this.view.workspace === null) {
+      this.#lookAt(settings.lastTab);
+    }
+  }
+
+  /** The row of the address is the one with the keys. */
+  #follow(): void {
+    this.#lookAt(this.wanted);
+  }
+
+  #lookAt(row: string | null): void {
+    const item = row === null ? undefined : this.fleet?.items.get(row);
+    const home = item === undefined ? null : homeOf(this.view, this.fleet?.workspaces ?? [], item);
+    if (item !== undefined && home !== null) this.#look(showing(this.view, home.desk, home.pane.id, item.id));
+  }
+
+  /** The address names the row that has the keys. */
+  #address(): void {
+    const id = this.currentId;
+    settings.lastTab = id;
+    this.wanted = id;
+    history.replaceState(history.state, "", id === null ? location.pathname : `#/t/${encodeURIComponent(id)}`);
+  }
+
+  #look(view: View): void {
+    if (view === this.view) return;
+    this.view = view;
+    settings.view = JSON.stringify(this.fleet === null ? view : pruned(view, this.fleet.workspaces));
+  }
+
+  /** Shows this as soon as the picture has it. */
+  #show(want: Want): void {
+    this.#want = want;
+    this.#arrive();
+  }
+
+  #arrive(): void {
+    const { fleet } = this;
+    const want = this.#want;
+    if (want === null || fleet === null) return;
+    const row = want.row ?? null;
+    for (const desk of fleet.workspaces) {
+      const found =
+        want.desk !== undefined ? (desk.id === want.desk ? focused(this.view, desk) : null)
+        : want.pane !== undefined ? (panesIn(desk.panes).find((pane) => pane.id === want.pane) ?? null)
+        : row === null ? null : paneOf(desk.panes, row);
+      if (found === null || (row !== null && (!found.tabs.includes(row) || !fleet.items.has(row)))) continue;
+      this.#want = null;
+      this.ended = null;
+      this.#look(showing(this.view, desk, found.id, row));
+      if (!this.narrow) this.#address();
+      this.refocus();
+      return;
+    }
+  }
+
+  #deskOf(pane: Pane | null): Workspace | null {
+    return this.fleet?.workspaces.find((desk) => panesIn(desk.panes).some((found) => found.id === pane?.id)) ?? null;
+  }
+
+  #homeOf(tab: string): { desk: Workspace; pane: Pane } | null {
+    for (const desk of this.fleet?.workspaces ?? []) {
+      const pane = paneOf(desk.panes, tab);
+      if (pane !== null) return { desk, pane };
+    }
+    return null;
+  }
+
+  /** A tab left a pane by the person's hand. A pane that it leaves empty goes, unless it is the last one. */
+  async #leavePane(desk: Workspace, pane: Pane, tab: string): Promise<void> {
+    if (pane.tabs.some((other) => other !== tab) || panesIn(desk.panes).length < 2) return;
+    await this.#closePane(desk, pane);
+  }
+
+  async #closePane(desk: Workspace, pane: Pane): Promise<void> {
+    const panes = panesIn(desk.panes);
+    if (panes.length < 2) return;
+    const at = panes.findIndex((found) => found.id === pane.id);
+    const next = panes[at - 1] ?? panes[at + 1];
+    await api.changePanes(desk.id, { op: "close", pane: pane.id });
+    // The person may be elsewhere by now.
+    if (this.workspace?.id !== desk.id || next === undefined || this.view.focus[desk.id] !== pane.id) return;
+    this.#look(showing(this.view, desk, next.id, null));
+    if (!this.narrow && this.ended === null) this.#address();
+    this.refocus();
   }
 
   /** The row on screen went away without our doing: keep saying so until the person moves on. */
@@ -484,9 +811,14 @@ class Page {
   // --- the window ------------------------------------------------------------------------------------------------
 
   #listen(): void {
-    const wide = matchMedia("(min-width: 700px)");
-    const measure = () => (this.narrow = !wide.matches);
-    wide.addEventListener("change", measure);
+    const widths = [700, 901, 1181].map((px) => matchMedia(`(min-width: ${px}px)`));
+    const measure = () => {
+      const [desk, two, free] = widths.map((width) => width.matches);
+      this.narrow = desk !== true;
+      this.single = two !== true;
+      this.equal = free !== true;
+    };
+    for (const width of widths) width.addEventListener("change", measure);
     measure();
     const attend = () => (this.attentive = document.hasFocus() && !document.hidden);
     addEventListener("focus", attend);

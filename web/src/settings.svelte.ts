@@ -118,6 +118,14 @@ class Settings {
     remember("tab", tab);
   }
 
+  /** What is looked at in each pane, as text that core/layout.ts reads. */
+  get view(): string | null {
+    return recall("view");
+  }
+  set view(view: string) {
+    remember("view", view);
+  }
+
   get say(): Say {
     return this.#say;
   }

@@ -1,7 +1,7 @@
 // Panes fill their room to the pixel, seams move only their neighbours, and what a device remembers never breaks it.
 
 import { describe, expect, test } from "vitest";
-import { beside, type Desk, dropIndex, dropZone, equalSizes, focused, homeOf, moved, NO_VIEW, PANE_WIDTH_PX_MIN, paneOf, panesIn, parseView, place, pruned, type Rect, reordered, shownIn, showing, splitIn, type Tree, underHeadings, zoomed } from "./layout.ts";
+import { beside, type Desk, dropIndex, dropZone, equalSizes, focused, homeOf, moved, NO_VIEW, onDesk, PANE_WIDTH_PX_MIN, paneOf, panesIn, parseView, place, pruned, type Rect, reordered, settled, shownIn, showing, splitIn, type Tree, underHeadings, zoomed } from "./layout.ts";
 
 const pane = (id: string, ...tabs: string[]): Tree => ({ pane: { id, tabs } });
 const split = (id: string, dir: "right" | "down", sizes: number[], ...parts: Tree[]): Tree => ({ split: { id, dir, sizes, parts } });
@@ -168,10 +168,31 @@ describe("what a device looks at", () => {
     expect(shown("h:3:4", 2, [["h:3:4", { id: "h:3:4", tab: null }]])).toBe("h:3:4");
   });
 
+  test("has a workspace on the desk that has something in it", () => {
+    const bare = { id: "bare", panes: pane("none") };
+    expect(onDesk(NO_VIEW, [bare, desk])?.id).toBe("w");
+    expect(onDesk({ ...NO_VIEW, workspace: "bare" }, [bare, desk])?.id).toBe("bare");
+    expect(onDesk({ ...NO_VIEW, workspace: "gone" }, [bare])?.id).toBe("bare");
+    expect(onDesk(NO_VIEW, [])).toBeNull();
+  });
+
+  test("shows the tab beside one that was taken out of its pane", () => {
+    const before = [{ id: "w", panes: pane("one", "a", "b", "c") }];
+    const left = (shown: string, ...tabs: string[]) => settled({ ...NO_VIEW, shown: { one: shown } }, before, [{ id: "w", panes: pane("one", ...tabs) }]).shown["one"];
+    expect(left("b", "a", "c")).toBe("c");
+    expect(left("c", "a", "b")).toBe("b");
+    expect(left("a", "c", "b")).toBe("b");
+    // Nothing is left, or nothing has changed for it: the choice stays as it was.
+    expect(left("b")).toBe("b");
+    expect(left("b", "b")).toBe("b");
+    expect(left("h:1:2", "a")).toBe("h:1:2");
+  });
+
   test("goes to the pane of a row, and a zoom goes along", () => {
     expect(homeOf(NO_VIEW, [desk], { id: "c", tab: "c" })?.pane.id).toBe("two");
     expect(homeOf({ ...NO_VIEW, focus: { w: "three" } }, [desk], { id: "h:3:4", tab: null })?.pane.id).toBe("three");
-    expect(homeOf(NO_VIEW, [], undefined)).toBeNull();
+    expect(homeOf({ ...NO_VIEW, shown: { two: "h:3:4" } }, [desk], { id: "h:3:4", tab: null })?.pane.id).toBe("two");
+    expect(homeOf(NO_VIEW, [], { id: "c", tab: "c" })).toBeNull();
     const zoom = showing({ ...NO_VIEW, zoom: { w: "one" } }, desk, "two", "c");
     expect(zoom).toMatchObject({ workspace: "w", focus: { w: "two" }, shown: { two: "c" }, zoom: { w: "two" } });
     expect(zoomed(zoom, desk)?.id).toBe("two");

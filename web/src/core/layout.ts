@@ -248,6 +248,22 @@ export function shownIn(view: View, pane: Pane, rows: Rows, made: string | null)
   return pane.tabs.find((tab) => rows.has(tab)) ?? null;
 }
 
+/** Where a tab was taken out of a pane (closed, or moved by anybody), the one beside it is shown in its place. */
+export function settled(view: View, before: readonly Desk[], after: readonly Desk[]): View {
+  const were = new Map(before.flatMap((desk) => panesIn(desk.panes).map((pane) => [pane.id, pane])));
+  const changes: Record<string, string> = {};
+  for (const pane of after.flatMap((desk) => panesIn(desk.panes))) {
+    const shown = view.shown[pane.id];
+    const was = were.get(pane.id)?.tabs ?? [];
+    const at = shown === undefined ? -1 : was.indexOf(shown);
+    if (at === -1 || shown === undefined || pane.tabs.includes(shown)) continue;
+    const left = (tab: string) => pane.tabs.includes(tab);
+    const next = was.slice(at + 1).find(left) ?? was.slice(0, at).findLast(left);
+    if (next !== undefined) changes[pane.id] = next;
+  }
+  return Object.keys(changes).length === 0 ? view : { ...view, shown: { ...view.shown, ...changes } };
+}
+
 /** Shows a row in a pane and gives that pane the keys. A zoom goes with the keys. */
 export function showing(view: View, desk: Desk, pane: string, row: string | null): View {
   return {
@@ -259,16 +275,25 @@ export function showing(view: View, desk: Desk, pane: string, row: string | null
   };
 }
 
-/** Where a row is to be shown: the pane of its tab, or, for one that is in none, the pane with the keys. */
-export function homeOf(view: View, desks: readonly Desk[], row: Pick<Item, "id" | "tab"> | undefined): { desk: Desk; pane: Pane } | null {
-  const tab = row?.tab ?? null;
+/** The workspace on the desk: the chosen one, else the first that has a tab, else the first. */
+export function onDesk<T extends Desk>(view: View, desks: readonly T[]): T | null {
+  const used = (desk: T) => panesIn(desk.panes).some((pane) => pane.tabs.length > 0);
+  return desks.find((desk) => desk.id === view.workspace) ?? desks.find(used) ?? desks[0] ?? null;
+}
+
+/**
+ * Where a row is to be shown: the pane of its tab; for one that is in none the pane that shows it already, or the one
+ * with the keys.
+ */
+export function homeOf(view: View, desks: readonly Desk[], row: Pick<Item, "id" | "tab">): { desk: Desk; pane: Pane } | null {
   for (const desk of desks) {
-    const pane = tab === null ? null : paneOf(desk.panes, tab);
+    const pane = row.tab === null ? null : paneOf(desk.panes, row.tab);
     if (pane !== null) return { desk, pane };
   }
-  const desk = desks.find((found) => found.id === view.workspace) ?? desks[0];
-  const pane = desk === undefined ? null : focused(view, desk);
-  return desk === undefined || pane === null ? null : { desk, pane };
+  const desk = onDesk(view, desks);
+  if (desk === null) return null;
+  const pane = panesIn(desk.panes).find((found) => view.shown[found.id] === row.id) ?? focused(view, desk);
+  return pane === null ? null : { desk, pane };
 }
 
 /** Ids in the order that they would have with one of them moved to `index` of the others. */

@@ -7,14 +7,14 @@ import SquareTerminal from "@lucide/svelte/icons/square-terminal";
 import X from "@lucide/svelte/icons/x";
 import type { Say } from "../core/words.ts";
 import { page } from "../page.svelte.ts";
-import type { Item } from "../wire/protocol.ts";
+import type { Item, Workspace } from "../wire/protocol.ts";
 import { ask } from "./ask.svelte.ts";
 import type { MenuPart } from "./menu.ts";
 
-export function newTabMenu(say: Say): MenuPart[] {
+export function newTabMenu(say: Say, workspace: Workspace | null = page.workspace): MenuPart[] {
   return [
-    { kind: "act", text: say("tab.newClaude"), icon: Bot, act: () => void page.create("claude-code") },
-    { kind: "act", text: say("tab.newShell"), icon: SquareTerminal, act: () => void page.create("terminal") },
+    { kind: "act", text: say("tab.newClaude"), icon: Bot, act: () => void page.create("claude-code", workspace) },
+    { kind: "act", text: say("tab.newShell"), icon: SquareTerminal, act: () => void page.create("terminal", workspace) },
   ];
 }
 
