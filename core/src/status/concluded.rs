@@ -208,6 +208,15 @@ impl Agent {
         now: Stamp,
         rest: &mut Rest,
     ) -> Option<(Stamp, Stamp)> {
+        let since = self.status.as_ref().map(|status| status.since);
+        if let Some(past) = &rest.past
+            && past
+                .wanting
+                .is_some_and(|(_, met_at)| Some(met_at) != since)
+        {
+            // It has been seen to go on since.
+            rest.past = None;
+        }
         let past = rest.past.as_mut()?;
         ctx.recovered?;
         self.read(ctx, now, &mut past.reading);
@@ -231,8 +240,8 @@ impl Agent {
             rest.past = None;
             return Some((start, idle_at));
         }
-        let (from, met_at) = *past.wanting.get_or_insert((now.boot, idle_at));
-        if now.boot > from + LATE || met_at != idle_at {
+        let (from, _) = *past.wanting.get_or_insert((now.boot, idle_at));
+        if now.boot > from + LATE {
             rest.past = None;
         } else if past.next_read().is_some_and(|at| now.boot >= at) {
             past.reads += 1;
@@ -260,15 +269,20 @@ impl Agent {
             // Something newer has begun.
             return false;
         }
+        // Unseen, a queued prompt was taken up: the Stop before it is spent.
+        let spent = newest
+            .filter(|t| t.what.stop().is_some())
+            .and_then(|t| self.turns.prompt_line_after(t.at))
+            .filter(|line| late.until.is_none_or(|until| line.boot <= until));
         let (stop, by_transcript) = match newest.map(|t| &t.what) {
-            Some(What::Stopped(stop)) => (stop.clone(), false),
+            Some(What::Stopped(stop)) if spent.is_none() => (stop.clone(), false),
             Some(What::Started) => {
                 self.drop_hidden(ctx, rest.episode.take());
                 rest.late = None;
                 rest.badge = RestBadge::Idle { label: None };
                 return true;
             }
-            Some(_) | None => match self.turns.end_in_transcript(late.start) {
+            Some(_) | None => match self.turns.end_in_transcript(spent.unwrap_or(late.start)) {
                 TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
                 TranscriptEnd::Interrupted => {
                     rest.late = None;
@@ -532,14 +546,14 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        matches!(spell.menu, Reading::Answered { ok: true, .. }) && self.tool_stands_open(spell)
+        matches!(spell.menu, Reading::Answered { ok: true, .. })
+            && self.tool_stands_open(spell.start)
     }
 
-    /// A tool of the spell has no result. Its PreToolUse may be late or lost: then the transcript has the call.
-    fn tool_stands_open(&self, spell: &Spell) -> bool {
-        let mut written = self.turns.open_lines(spell.start).into_iter();
-        !self.turns.open_tools(spell.start.boot).is_empty()
-            || written.any(|call| !self.turns.ended(call))
+    /// A tool started since `from` has no result. Its PreToolUse may be late or lost: then the transcript has the call.
+    fn tool_stands_open(&self, from: Stamp) -> bool {
+        let mut written = self.turns.open_lines(from).into_iter();
+        !self.turns.open_tools(from.boot).is_empty() || written.any(|call| !self.turns.ended(call))
     }
 
     fn conclude_closing(
@@ -693,15 +707,32 @@ impl Agent {
         };
     }
 
-    /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's.
+    /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's. A tool that was cut
+    /// off has no result either; a compaction, a start or an end since tells that.
     fn dialog_found(&self, closing: &Closing) -> bool {
+        let over = self.turns.deciding().rfind(|t| match &t.what {
+            What::CompactStarted | What::Started | What::Stopped(_) => true,
+            What::Prompted { .. }
+            | What::ToolStarted(_)
+            | What::ToolEnded(_)
+            | What::Asked(_)
+            | What::FormAsked(_)
+            | What::FormAnswered
+            | What::CompactEnded
+            | What::PromptNoticed => false,
+        });
+        let start = closing.spell.start;
+        let from = over
+            .map(|over| over.at)
+            .filter(|at| at.boot > start.boot)
+            .unwrap_or(start);
         closing.spell.recovered
             && self
                 .status
                 .as_ref()
                 .is_some_and(|s| s.kind() == StatusKind::Menu)
             && matches!(closing.reading, Reading::Answered { .. })
-            && self.tool_stands_open(&closing.spell)
+            && self.tool_stands_open(from)
     }
 
     /// Q15 where the file turned idle as the question opened: shows it, or says that it is answered.

@@ -1251,3 +1251,48 @@ fn h02_r01_what_followed_a_clear_while_the_server_was_down() {
         ",
     );
 }
+
+#[test]
+fn q09_h02_a_menu_opened_after_a_start_is_the_person_s_own() {
+    // A question was cut off without a trace while the server was down; nobody asks any more.
+    check(
+        "
+        0     recovering
+        90000 found
+        90010 file@31000 idle
+        90011 hook@30900 start resume
+        90020 tx@20000 prompt
+        90021 tx@20100 tool AskUserQuestion id=1 Which?
+        90200 recovered
+        98000 file menu
+        120000 end
+        ",
+        "
+        90010 unknown
+        90200 idle
+        ",
+    );
+}
+
+#[test]
+fn c03_h02_a_tool_that_was_cut_off_is_no_dialog_behind_a_menu() {
+    // While the server was down: a plan was cut off, a compaction cancelled, a menu opened.
+    check(
+        "
+        200   restored@100 idle
+        10000 found
+        10010 file@9100 menu
+        10020 hook@1000 prompt
+        10021 hook@5000 compact
+        10030 tx@1100 prompt
+        10031 tx@2000 tool ExitPlanMode id=2 steps
+        10200 recovered
+        20000 end
+        ",
+        "
+        10000 idle
+        10010 unknown
+        10200 idle (ended without Stop)
+        ",
+    );
+}

@@ -738,3 +738,27 @@ fn b09_a_turn_that_a_teammate_begins_keeps_its_stop() {
         ",
     );
 }
+
+#[test]
+fn b12_h07_the_first_turn_s_stop_is_spent_however_late_it_comes() {
+    // The queued turn was interrupted before a token, and the file between the two turns was never read.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4050 tx end
+        4100 tx dequeue
+        4110 tx prompt
+        4400 file idle
+        9000 hook@4040 stop
+        20000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        4900 idle
+        ",
+    );
+}
