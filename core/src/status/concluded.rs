@@ -566,6 +566,10 @@ impl Agent {
         if answered {
             return (Phase::Closing(closing), true);
         }
+        if let Some(start) = self.asked_unseen(&closing) {
+            let spell = self.next_spell(closing.spell, closing.idle_at, start);
+            return (Phase::Working(spell), true);
+        }
         closing.queued |= self.turns.prompt_queued();
         if self.turns.prompt_after(closing.idle_at.boot).is_some()
             && matches!(closing.held, Some(Held::Dialog(_)))
@@ -671,9 +675,13 @@ impl Agent {
             .deciding()
             .rfind(|t| t.at.boot > since.boot && t.at.boot < spell.from && !t.compacts());
         let written = self.turns.end_between(since, Some(spell.start));
+        // Unseen, a queued prompt was taken up.
+        let followed = newest
+            .and_then(|t| self.turns.prompt_line_after(t.at))
+            .is_some_and(|line| line.boot < spell.start.boot);
         let stop = match newest.map(|t| &t.what) {
             Some(What::Started) => None,
-            Some(What::Stopped(stop)) if written != TranscriptEnd::Interrupted => {
+            Some(What::Stopped(stop)) if written != TranscriptEnd::Interrupted && !followed => {
                 Some(stop.clone())
             }
             Some(_) | None => match written {
@@ -705,6 +713,17 @@ impl Agent {
                 }
             }
         };
+    }
+
+    /// `dialog open` came after that idle, and a turn began in between whose tool has no result: the file was busy,
+    /// unseen, and Claude asks. Where that turn began.
+    fn asked_unseen(&self, closing: &Closing) -> Option<Stamp> {
+        let status = self.status.as_ref()?;
+        let prompt = self.turns.prompt_after(closing.idle_at.boot)?.at;
+        let asks = status.kind() == StatusKind::Menu
+            && prompt.boot <= status.since.boot
+            && !self.turns.open_tools(prompt.boot).is_empty();
+        asks.then_some(prompt)
     }
 
     /// A restart found `dialog open`, and an unanswered tool behind it: no menu of the person's. A tool that was cut

@@ -280,8 +280,16 @@ impl Agent {
                     Phase::Working(spell)
                 }
                 StatusKind::Menu => {
-                    spell.kept =
-                        spell.kept || old.as_ref().is_some_and(|o| o.kind() == StatusKind::Dialog);
+                    let answered = spell.dialog.as_ref().is_some_and(|d| d.answered.is_some());
+                    if answered && !self.turns.open_tools(spell.start.boot).is_empty() {
+                        // It was answered and the next tool asks: busy in between, unseen.
+                        self.asks.passed(new.since.boot);
+                        spell.dialog = None;
+                        spell.kept = false;
+                    } else {
+                        spell.kept = spell.kept
+                            || old.as_ref().is_some_and(|o| o.kind() == StatusKind::Dialog);
+                    }
                     spell.menu = Reading::NotAsked;
                     Phase::Working(spell)
                 }
@@ -541,7 +549,12 @@ impl Agent {
     }
 
     /// Another spell follows `spell`, which was idle from `idle_at` on, without the badge having moved.
-    fn next_spell(&mut self, spell: Box<Spell>, idle_at: Stamp, start: Stamp) -> Box<Spell> {
+    pub(super) fn next_spell(
+        &mut self,
+        spell: Box<Spell>,
+        idle_at: Stamp,
+        start: Stamp,
+    ) -> Box<Spell> {
         let typed = spell.typed || self.typed(spell.whose(idle_at.boot));
         let unheard = Unheard {
             start: spell.start,

@@ -1853,3 +1853,50 @@ fn q08_h11_what_a_torn_file_says_is_not_known() {
         ",
     );
 }
+
+#[test]
+fn q08_h11_a_dialog_of_auto_mode_after_a_busy_that_nobody_saw() {
+    // Idle, a prompt, and the file can't be read until Claude asks.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1500 file idle
+        1650 hook prompt
+        1680 torn
+        1800 hook pre Bash id=1 ls
+        2200 file@1900 menu
+        9000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        2200 needs-input dialog \"ls\"
+        3400 notify
+        ",
+    );
+    // A dialog was answered, and the next tool asks.
+    check(
+        &format!(
+            "{ASKED}
+        5000 torn
+        5100 hook post Bash id=1 \"touch a.txt\"
+        5300 hook pre Bash id=2 ls
+        5600 file@5500 menu
+        9000 end
+        "
+        ),
+        &format!(
+            "{ASKED_SEEN}
+        2700 notify
+        5400 needs-input permission
+        5400 update
+        5600 needs-input dialog \"ls\"
+        5600 withdraw
+        6800 notify
+        "
+        ),
+    );
+}
