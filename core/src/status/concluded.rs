@@ -348,7 +348,13 @@ impl Agent {
             .deciding()
             .rev()
             .filter(|t| t.at.boot >= from && next.is_none_or(|next| t.at.boot < next.at.boot))
-            .find_map(|t| t.what.stop());
+            .find_map(|t| Some((t.at, t.what.stop()?)))
+            .filter(|(at, _)| {
+                // A queued turn that followed it has no prompt's hook.
+                let line = self.turns.prompt_line_after(*at);
+                line.is_none_or(|line| line.boot > rest.ended)
+            })
+            .map(|(_, stop)| stop);
         if let Some(stop) = stop {
             // Whether it failed was shown already; only a kind may become more exact.
             let error = match (&known.error, &stop.error) {

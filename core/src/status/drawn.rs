@@ -161,7 +161,9 @@ impl Agent {
         let lanes = self.turns.hooks().filter(|t| t.at.boot > since);
         let mut lanes = lanes.filter_map(|t| t.lane.as_ref());
         let ended = self.ended_subagents.values().filter(|at| **at > since);
-        self.subagents.is_empty()
+        // What began before this server did, the transcript has to tell first.
+        let told = !self.found_recovering || self.read_up_to.is_some();
+        told && self.subagents.is_empty()
             && lanes.all(|lane| self.ended_subagents.contains_key(lane))
             && self.turns.delegated_since(since) <= ended.count()
     }

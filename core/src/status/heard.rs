@@ -253,7 +253,10 @@ impl Agent {
                         Phase::Working(self.next_spell(spell, new.since, new.since))
                     } else {
                         self.asks.passed(new.since.boot);
-                        spell.dialog = None;
+                        if let Some(name) = spell.dialog.take().and_then(|d| d.name) {
+                            // However soon it was answered.
+                            self.asks.passed_by(&name);
+                        }
                         spell.kept = false;
                         spell.menu = Reading::NotAsked;
                         Phase::Working(spell)

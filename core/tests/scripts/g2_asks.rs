@@ -1900,3 +1900,30 @@ fn q08_h11_a_dialog_of_auto_mode_after_a_busy_that_nobody_saw() {
         ),
     );
 }
+
+#[test]
+fn q10_what_was_on_the_card_is_not_the_next_dialogs() {
+    // Answered at once; the next one's request is lost.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook sub a
+        1509 hook pr Bash \"touch a.txt\" lane=a
+        1510 file permission
+        1594 file busy
+        1987 file permission
+        3000 end
+        "
+        ),
+        "
+        500  idle
+        1000 busy
+        1200 busy 1 agent
+        1510 needs-input permission \"touch a.txt\"
+        1594 busy 1 agent
+        1987 needs-input permission
+        ",
+    );
+}
