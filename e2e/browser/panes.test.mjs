@@ -253,6 +253,28 @@ test("without a pointer: the menu moves a tab, Shift+F10 opens it, and focus goe
   assert.deepEqual(page.faults, []);
 });
 
+test("keys split and go from pane to pane from inside a terminal, and no program hears of it", async () => {
+  const { page, tabs } = await twoPanes();
+  const [one, two] = tabs;
+  const keysIn = (tab) => until(`keys in ${tab.id}`, () => page.locator(`[data-terminal="${tab.id}"]`).evaluate((element) => element.contains(document.activeElement)));
+  await row(page, one).click();
+  await keysIn(one);
+  await page.keyboard.press("Alt+Shift+ArrowRight");
+  await keysIn(two);
+  await page.keyboard.press("Alt+Shift+ArrowUp");
+  await page.keyboard.press("Alt+Shift+ArrowLeft");
+  await keysIn(one);
+  await page.keyboard.press("Alt+Minus");
+  await until("a pane below", async () => (await layout(page))[0].panes.split.parts[0].split?.dir === "down" && (await panels(page).count()) === 3);
+  // The new pane has the keys, so it is the one that is split.
+  await until("keys in the new pane", () => panels(page).nth(1).evaluate((element) => element.contains(document.activeElement)));
+  await page.keyboard.press("Alt+Backslash");
+  await until("a fourth pane", async () => (await panels(page).count()) === 4);
+  assert.equal((await layout(page))[0].panes.split.parts[0].split.parts[1].split.dir, "right");
+  for (const tab of [one, two]) assert.match((await lab.screen(tab)).trim(), /^lab[#$]$/);
+  assert.deepEqual(page.faults, []);
+});
+
 test("a pane is zoomed and closed, closing a pane's last tab closes it, and Undo brings the tab back", async () => {
   const { page, tabs } = await twoPanes();
   const [one, two, three] = tabs;

@@ -52,6 +52,17 @@ export const ACTIONS = [
   { id: "rename-tab", group: "tabs", pc: null, mac: null },
   { id: "previous-tab", group: "tabs", pc: "Alt+BracketLeft", mac: "Ctrl+Meta+BracketLeft" },
   { id: "next-tab", group: "tabs", pc: "Alt+BracketRight", mac: "Ctrl+Meta+BracketRight" },
+  { id: "split-right", group: "tabs", pc: "Alt+Backslash", mac: "Ctrl+Meta+Backslash" },
+  { id: "split-down", group: "tabs", pc: "Alt+Minus", mac: "Ctrl+Meta+Minus" },
+  { id: "pane-left", group: "tabs", pc: "Alt+Shift+ArrowLeft", mac: "Ctrl+Meta+ArrowLeft" },
+  { id: "pane-right", group: "tabs", pc: "Alt+Shift+ArrowRight", mac: "Ctrl+Meta+ArrowRight" },
+  { id: "pane-up", group: "tabs", pc: "Alt+Shift+ArrowUp", mac: "Ctrl+Meta+ArrowUp" },
+  { id: "pane-down", group: "tabs", pc: "Alt+Shift+ArrowDown", mac: "Ctrl+Meta+ArrowDown" },
+  { id: "zoom-pane", group: "tabs", pc: null, mac: null },
+  { id: "equal-panes", group: "tabs", pc: null, mac: null },
+  { id: "close-pane", group: "tabs", pc: null, mac: null },
+  { id: "undo-close", group: "tabs", pc: null, mac: null },
+  { id: "new-workspace", group: "tabs", pc: null, mac: null },
   { id: "send-next", group: "terminal", pc: "Alt+KeyQ", mac: null },
 ] as const satisfies readonly Made[];
 

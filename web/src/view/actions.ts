@@ -14,6 +14,8 @@ type Deed = { run: () => void; can?: () => boolean };
 
 const currentTab = () => (page.current?.tab === page.current?.id ? page.current : null);
 
+const hasPanes = () => !page.narrow && page.panes.length > 1;
+
 const DEEDS: Record<Action, Deed> = {
   next: { run: () => page.openNext(), can: () => page.next !== null },
   back: { run: () => page.goBack(), can: () => page.canGoBack },
@@ -37,6 +39,17 @@ const DEEDS: Record<Action, Deed> = {
   "rename-tab": { run: () => page.current !== null && ask.rename(page.current), can: () => currentTab() !== null },
   "previous-tab": { run: () => page.openBeside(-1) },
   "next-tab": { run: () => page.openBeside(1) },
+  "split-right": { run: () => void page.splitRight(), can: () => page.live && !page.narrow && !page.single },
+  "split-down": { run: () => void page.splitDown(), can: () => page.live && !page.narrow && !page.single },
+  "pane-left": { run: () => page.movePane("left"), can: hasPanes },
+  "pane-right": { run: () => page.movePane("right"), can: hasPanes },
+  "pane-up": { run: () => page.movePane("up"), can: hasPanes },
+  "pane-down": { run: () => page.movePane("down"), can: hasPanes },
+  "zoom-pane": { run: () => page.zoomPane(), can: () => hasPanes() && !page.single },
+  "equal-panes": { run: () => void page.equalise(), can: () => page.live && hasPanes() },
+  "close-pane": { run: () => void page.closePane(), can: () => page.live && hasPanes() },
+  "undo-close": { run: () => void page.undoClose(), can: () => page.live && page.undo !== null },
+  "new-workspace": { run: () => ask.newSpace(), can: () => page.live },
   "send-next": { run: () => pass(true) },
 };
 
