@@ -255,6 +255,48 @@ fn a_conversation_that_was_left_in_a_living_shell_is_forgotten() {
 }
 
 #[test]
+fn an_agent_in_a_tab_that_is_closing_is_shown_to_nobody() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let mut viewer = browser.status();
+    claude_in(&server, &browser, &mut viewer, &tab);
+    let close =
+        |query: &str| browser.write("DELETE", &format!("/api/tabs/{tab}{query}"), &Value::Null);
+    let refused = close("?undo=1");
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    assert!(
+        refused.text().contains("Claude is running"),
+        "{}",
+        refused.text()
+    );
+    let pid = row(&viewer, &tab).pid.unwrap();
+    let closed = close("?undo=1&force=1");
+    assert_eq!(closed.status, 200, "{}", closed.text());
+    // Nor as a session outside of the tabs; a look at all processes must not bring it up either.
+    viewer.until(|viewer| viewer.items.is_empty());
+    let asked = browser.get("/api/items").json();
+    assert_eq!(asked["items"], json!([]));
+    assert_eq!(asked["workspaces"][0]["state"], Value::Null);
+    assert!(
+        Path::new(&format!("/proc/{pid}")).exists(),
+        "it goes on meanwhile"
+    );
+    let back = browser.write("POST", &format!("/api/tabs/{tab}/restore"), &json!({}));
+    assert_eq!(back.status, 204, "{}", back.text());
+    viewer.until(|viewer| {
+        viewer
+            .items
+            .iter()
+            .any(|item| item.id == tab && item.pid == Some(pid))
+    });
+    assert_eq!(close("?force=1").status, 204);
+    wait("it does not end", || {
+        (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+    });
+}
+
+#[test]
 fn past_conversations_are_listed_searched_and_taken_up() {
     let server = TestServer::start();
     let browser = server.browser();
