@@ -226,6 +226,17 @@ impl Tabs {
         let (workspaces, tabs) = layout.to_rows();
         store.put_layout(workspaces, tabs).await?;
         let closing = remaining(&layout);
+        let before = store.setting(BOOT).await?;
+        let mut revive = Vec::new();
+        if before.is_some_and(|before| before != clock::boot_id()) {
+            // Nothing outlives the machine: shown as ended until they run again.
+            let had_shell =
+                |tab: &&mut TabRow| !tab.ended && tab.closing_ms.is_none() && !is_foreign(tab);
+            for tab in layout.tabs.iter_mut().filter(had_shell) {
+                tab.ended = true;
+                revive.push(tab.id.clone());
+            }
+        }
         let (publish, seen) = watch::channel(Arc::new(layout));
         let (asks, inbox) = mpsc::channel(INBOX);
         let mut owner = Owner {
@@ -235,6 +246,7 @@ impl Tabs {
             publish,
             closing,
             leaving: BTreeMap::new(),
+            revive,
         };
         owner.tell().await?;
         crate::task::spawn("layout", async move {
@@ -490,6 +502,8 @@ struct Owner {
     closing: BTreeMap<String, Time>,
     /// Tabs whose agent has ended while their shell lives on, and when its conversation is forgotten.
     leaving: BTreeMap<String, Time>,
+    /// Tabs whose shells ended with the machine and are to run again.
+    revive: Vec<String>,
 }
 
 impl Owner {
@@ -631,45 +645,43 @@ impl Owner {
     /// After the machine was started anew: the shells that ran before run again, in their directories, and what Claude
     /// was doing in them can be taken up.
     async fn revive(&mut self) -> Result<()> {
-        let before = self.store.setting(BOOT).await?;
-        let listing = self.tmux.list_now().await?;
-        let anew = before.is_some_and(|before| before != clock::boot_id());
+        let revived = std::mem::take(&mut self.revive);
+        if !revived.is_empty() {
+            let shells = revived.len();
+            tracing::info!("the machine was started anew; {shells} shells begin again");
+        }
+        let mut offered = Vec::new();
+        // One after the other: each is there within some milliseconds, and all at once would be a load.
+        for id in revived {
+            let mut next = Layout::clone(&self.layout());
+            let Some(tab) = next.known_mut(&id) else {
+                continue;
+            };
+            self.offer(tab).await;
+            let conversation = tab.conversation.clone().filter(|_| tab.offered);
+            let cwd = self.directory_of(tab);
+            tab.ended = false;
+            let id = TabId::from(id.as_str());
+            let begun = match cwd {
+                Ok(cwd) => {
+                    let shell = self.tmux.new_session(&id, &cwd, &[], &[]);
+                    shell.await.map_err(Refusal::from)
+                }
+                Err(why) => Err(why),
+            };
+            match begun {
+                Ok(()) => {
+                    self.commit(next).await?;
+                    offered.extend(conversation.map(|conversation| (id, conversation)));
+                }
+                Err(why) => tracing::warn!("the shell of tab {id} can't be started again: {why}"),
+            }
+        }
         self.store
             .set_setting(BOOT, clock::boot_id().to_owned())
             .await?;
-        if !anew {
+        if offered.is_empty() {
             return Ok(());
-        }
-        let mut next = Layout::clone(&self.layout());
-        let mut revived = Vec::new();
-        for tab in &mut next.tabs {
-            let had_shell = !tab.ended && tab.closing_ms.is_none() && !is_foreign(tab);
-            if had_shell && listing.session_of(&tab.id).is_none() {
-                self.offer(tab).await;
-                revived.push(tab.clone());
-            }
-        }
-        tracing::info!(
-            "the machine was started anew; {} shells begin again",
-            revived.len()
-        );
-        self.commit(next).await?;
-        let mut offered = Vec::new();
-        // One after the other: each is there within some milliseconds, and all at once would be a load.
-        for tab in revived {
-            let id = TabId::from(tab.id.as_str());
-            let cwd = match self.directory_of(&tab) {
-                Ok(cwd) => self
-                    .tmux
-                    .new_session(&id, &cwd, &[], &[])
-                    .await
-                    .map_err(Refusal::from),
-                Err(why) => Err(why),
-            };
-            match cwd {
-                Ok(()) => offered.extend(tab.conversation.filter(|_| tab.offered).map(|c| (id, c))),
-                Err(why) => tracing::warn!("the shell of tab {id} can't be started again: {why}"),
-            }
         }
         let settings = crate::settings::kept(&self.store).await?;
         if settings.get("resume").and_then(serde_json::Value::as_str) == Some("auto") {

@@ -134,6 +134,7 @@ fn shells_run_again_in_their_directories_and_conversations_are_offered() {
     let browser = server.browser();
     let mut viewer = browser.status();
     viewer.until(|viewer| row(viewer, &tab).resume.is_some());
+    viewer.until(|viewer| row(viewer, &plain).shell == Some(Shell::Running));
     assert_eq!(browser.get("/api/workspaces").json(), before);
     let offered = row(&viewer, &tab).resume.clone().unwrap();
     assert_eq!(offered.conversation, conversation);

@@ -105,6 +105,13 @@ enum Action {
         #[command(flatten)]
         common: Common,
     },
+    /// Take up the conversation that Claude had in a tab before its shell was started again
+    Resume {
+        /// The tab's id
+        tab: String,
+        #[command(flatten)]
+        common: Common,
+    },
     /// Close a tab and end everything in it; a session that you made with tmux yourself lives on
     Close {
         /// The tab's id
@@ -330,6 +337,12 @@ pub fn run(options: &Options) -> Result<()> {
             common,
             Method::POST,
             &format!("/api/tabs/{}/reopen", id(tab)?),
+            Some(json!({})),
+        ),
+        Action::Resume { tab, common } => act(
+            common,
+            Method::POST,
+            &format!("/api/tabs/{}/resume", id(tab)?),
             Some(json!({})),
         ),
         Action::Close {
