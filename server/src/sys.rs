@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
@@ -93,8 +94,17 @@ impl Stat {
 /// Reads `/proc/PID/stat`; `None`: no such process, or not readable.
 #[must_use]
 pub fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    // The kernel makes the line anew for every read from its beginning, and gives as much as there is room for:
+    // one read, where reading to the end takes five.
+    let mut line = [0; STAT_BYTES];
+    let read = fs::File::open(format!("/proc/{pid}/stat"))
+        .and_then(|mut file| file.read(&mut line))
+        .ok()?;
+    parse_stat(&String::from_utf8_lossy(&line[..read]))
 }
+
+/// 52 fields of at most 20 digits, and a name of at most 64 bytes.
+const STAT_BYTES: usize = 2048;
 
 fn parse_stat(text: &str) -> Option<Stat> {
     // The command may hold spaces and parentheses of its own: the last one closes it.

@@ -79,12 +79,13 @@ async fn take(
     body: Option<&[u8]>,
     route: Route,
 ) -> Result<(), Refusal> {
+    let sender = headers.pid.and_then(sys::stat);
     let started = |pid: u32| Some(sys::stat(pid)?.start);
     let here = Here {
         host: hub.host(),
         boot_id: clock::boot_id(),
         now: clock::now(),
-        agent_start: headers.pid.and_then(started),
+        agent_start: sender.as_ref().map(|stat| stat.start),
         tmux_start: headers.tmux.as_ref().and_then(|tmux| started(tmux.pid)),
         zone: zone(),
     };
@@ -113,7 +114,9 @@ async fn take(
             // announced; its hook still counts for what is already known of it. What is no Claude is not
             // announced either: the hook waits for a while, in case that its status file is still to come.
             let processes = &hub.witnesses().processes;
-            if processes.look_named(agent.pid, agent.start).await.is_none() {
+            let lives = |stat: &sys::Stat| stat.start == agent.start && !stat.is_dead();
+            let is_known = sender.as_ref().is_some_and(lives) && processes.is_announced(agent);
+            if !is_known && processes.look_named(agent.pid, agent.start).await.is_none() {
                 debug!(%agent, "A hook names a process that is no Claude, or none yet.");
             }
         }

@@ -50,6 +50,7 @@ pub struct PaneRoot {
 pub struct Processes {
     commands: mpsc::Sender<Command>,
     quiet_wanted: Arc<Mutex<BTreeSet<AgentKey>>>,
+    announced: Arc<Mutex<BTreeSet<AgentKey>>>,
     claude_dirs: Arc<ClaudeDirs>,
 }
 
@@ -125,6 +126,7 @@ impl Processes {
         let own = Self {
             commands: sender,
             quiet_wanted: Arc::default(),
+            announced: Arc::default(),
             claude_dirs: Arc::default(),
         };
         let task = ProcessTask {
@@ -141,6 +143,13 @@ impl Processes {
     /// no other sign of being a Claude.
     pub async fn look(&self, pid: u32, start: Option<u64>) -> Option<AgentKey> {
         self.ask(pid, start, Word::Believed).await
+    }
+
+    /// Whether it was announced and its end was not: the usual case of a hook, a thousand times a second,
+    /// answered without asking the task. That it lives now is for the caller to see.
+    #[must_use]
+    pub fn is_announced(&self, agent: &AgentKey) -> bool {
+        lock(&self.announced).contains(agent)
     }
 
     /// As [`Self::look`], for a process that a hook names: whoever holds the token can name any.
@@ -399,7 +408,14 @@ impl Witness {
             exit: abort,
         };
         self.agents.insert(agent.clone(), tracked);
-        self.hub.send(Event::ProcessFound { agent, process }).await
+        let found = Event::ProcessFound {
+            agent: agent.clone(),
+            process,
+        };
+        self.hub.send(found).await?;
+        // Only now: whoever finds it here sends what comes after it.
+        lock(&self.own.announced).insert(agent);
+        Ok(())
     }
 
     fn process(&self, agent: &AgentKey, parent: u32) -> Process {
@@ -449,6 +465,7 @@ impl Witness {
     }
 
     async fn died(&mut self, agent: AgentKey) -> Result<(), Stopped> {
+        lock(&self.own.announced).remove(&agent);
         if self.agents.remove(&agent).is_none() {
             return Ok(());
         }
