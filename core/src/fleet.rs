@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::agents::{Agents, Touched};
 use crate::effect::Effect;
 use crate::event::{Event, PaneFacts, Persisted, TabFacts, WorkspaceFacts};
 use crate::ids::{AgentKey, EpisodeId, HookId, HostId, PaneKey, TabId};
@@ -16,6 +17,8 @@ use crate::status::{Agent, Ctx};
 use crate::time::{Clocks, Stamp, Time};
 use crate::view::{Badge, Evidence, Item, Presence, WorkspaceView};
 use crate::witness::{Hook, HookKind, StartSource};
+
+mod agents;
 
 /// Words about agents nobody has seen yet are kept this long: a process is found within a second of its
 /// first hook, a slow machine included.
@@ -34,7 +37,7 @@ const HANDOVER: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Fleet {
     host: HostId,
-    agents: BTreeMap<AgentKey, Agent>,
+    agents: Agents,
     panes: BTreeMap<PaneKey, PaneFacts>,
     workspaces: Vec<WorkspaceFacts>,
     restored: BTreeMap<AgentKey, Persisted>,
@@ -50,7 +53,38 @@ pub struct Fleet {
     /// Jobs whose pane's Claude left while it was at work and they had not taken the work up yet: until when a
     /// word of theirs that they rest means nothing.
     left_to: BTreeMap<AgentKey, Time>,
+    /// Where each agent stood in the rows that [`Fleet::changes`] last spoke of.
+    places: BTreeMap<AgentKey, Place>,
     ctx: Ctx,
+}
+
+/// Where an agent stands among the rows, and all that decides it but panes, layout and handovers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    /// The number of its row; `None`: it has none.
+    row: Option<usize>,
+    /// Its tab, by the numbers of the workspace and of the tab in it, if its row is a tab's own.
+    tab: Option<(usize, usize)>,
+    standing: Standing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Standing {
+    pane: Option<PaneKey>,
+    listed: bool,
+    hidden: bool,
+    nested: bool,
+    left: bool,
+    stopped: bool,
+}
+
+/// What has become of the rows since they were last spoken of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Changes {
+    /// All rows, as by [`Fleet::items`].
+    All(Vec<Item>),
+    /// The rows stand as they did; these, by their numbers, may say something else now.
+    Rows(Vec<(usize, Item)>),
 }
 
 /// A pane's session that went on in a background job.
@@ -71,7 +105,7 @@ impl Fleet {
     pub fn new(host: HostId) -> Self {
         Self {
             host,
-            agents: BTreeMap::new(),
+            agents: Agents::default(),
             panes: BTreeMap::new(),
             workspaces: Vec::new(),
             restored: BTreeMap::new(),
@@ -83,6 +117,7 @@ impl Fleet {
             ended_panes: HashSet::new(),
             handovers: BTreeMap::new(),
             left_to: BTreeMap::new(),
+            places: BTreeMap::new(),
             ctx: Ctx {
                 effects: Vec::new(),
                 next_episode: 0,
@@ -116,6 +151,7 @@ impl Fleet {
                 if agent.host != self.host || self.dead.contains(&agent) {
                     return;
                 }
+                self.agents.touch_all();
                 if let Some(pane) = &process.pane {
                     self.ended_panes.remove(pane);
                 }
@@ -200,16 +236,19 @@ impl Fleet {
                 a.on_dismissed(ctx, now, episode);
             }),
             Event::PanesListed { panes } => {
+                self.agents.touch_all();
                 self.kept_tabs.clear();
                 self.panes = panes.into_iter().map(|p| (p.pane.clone(), p)).collect();
                 self.ended_panes.retain(|p| self.panes.contains_key(p));
                 self.retry(now);
             }
             Event::LayoutChanged { workspaces } => {
+                self.agents.touch_all();
                 self.workspaces = workspaces;
                 self.retry(now);
             }
             Event::Restored { agent, persisted } => {
+                self.agents.touch_all();
                 self.ctx.next_episode = self
                     .ctx
                     .next_episode
@@ -222,6 +261,7 @@ impl Fleet {
                 }
             }
             Event::RecoveryEnded => {
+                self.agents.touch_all();
                 self.ctx.recovered.get_or_insert(now.boot);
                 // Nobody has seen these processes: they ended while the server was down.
                 for agent in std::mem::take(&mut self.restored).into_keys() {
@@ -394,6 +434,7 @@ impl Fleet {
     }
 
     fn died(&mut self, now: Stamp, agent: AgentKey) {
+        self.agents.touch_all();
         self.bury(agent.clone());
         if let Some(handover) = self.handovers.remove(&agent) {
             self.leave_to(now, &handover);
@@ -707,13 +748,11 @@ impl Fleet {
 
         let mut items = Vec::new();
         let mut shown: HashSet<&AgentKey> = HashSet::new();
-        let mut places: HashMap<&str, (&WorkspaceFacts, &TabFacts)> = HashMap::new();
         for workspace in &self.workspaces {
             for tab in &workspace.tabs {
                 let session = tab.id.as_str();
                 let first = first_of(in_session.get(session).into_iter().flatten().copied());
                 shown.extend(first.map(|agent| &agent.key));
-                places.insert(session, (workspace, tab));
                 let pane = panes.get(session).copied();
                 items.push(match (first, self.kept_in(&tab.id)) {
                     (None, Some(kept)) => {
@@ -732,31 +771,116 @@ impl Fleet {
             .collect();
         others.sort_by_key(|a| (a.key.start, a.key.pid));
         for agent in others {
-            let place = self.session_of(agent).and_then(|s| places.get(s));
-            let mut item = self.agent_item(agent);
-            item.tab = place.map(|(_, tab)| tab.id.clone());
-            item.workspace = place.map(|(workspace, _)| workspace.id.clone());
-            items.push(item);
+            items.push(self.placed(agent, self.agent_item(agent)));
         }
         items
+    }
+
+    /// What of [`Self::items`] may be another since this was last asked; the first time, all. Most events touch one
+    /// agent, and looking at all others takes longer than everything else that is done for an event.
+    pub fn changes(&mut self) -> Changes {
+        let touched = self.agents.touched();
+        // A parked session's row is made of two agents.
+        if let Touched::These(touched) = touched
+            && self.handovers.is_empty()
+            && let Some(rows) = self.rows_of(&touched)
+        {
+            return Changes::Rows(rows);
+        }
+        let items = self.items();
+        self.places = self.places(&items);
+        if !self.handovers.is_empty() {
+            self.agents.touch_all();
+        }
+        Changes::All(items)
+    }
+
+    /// The rows of these agents; `None`: one of them may stand elsewhere now.
+    fn rows_of(&self, agents: &[AgentKey]) -> Option<Vec<(usize, Item)>> {
+        let mut rows = Vec::with_capacity(agents.len());
+        for key in agents {
+            let (agent, place) = (self.agents.get(key)?, self.places.get(key)?);
+            if place.standing != self.standing(agent) {
+                return None;
+            }
+            let Some(row) = place.row else {
+                continue;
+            };
+            let item = self.agent_item(agent);
+            rows.push((
+                row,
+                match place.tab {
+                    Some((workspace, tab)) => {
+                        let workspace = self.workspaces.get(workspace)?;
+                        let tab = workspace.tabs.get(tab)?;
+                        let mut panes = self.panes.values();
+                        // It fills in for what an agent hardly ever lacks.
+                        let pane = (item.cwd.is_none() || item.title.is_empty())
+                            .then(|| panes.find(|pane| *pane.session == *tab.id.0))
+                            .flatten();
+                        self.tab_item(workspace, tab, pane, Some(item))
+                    }
+                    None => self.placed(agent, item),
+                },
+            ));
+        }
+        Some(rows)
+    }
+
+    fn places(&self, items: &[Item]) -> BTreeMap<AgentKey, Place> {
+        let mut rows: HashMap<&AgentKey, usize> = HashMap::new();
+        for (row, item) in items.iter().enumerate() {
+            if let Some(agent) = &item.agent {
+                rows.insert(agent, row);
+            }
+        }
+        let tabs = self.workspaces.iter().enumerate();
+        let tabs: Vec<(usize, usize)> = tabs
+            .flat_map(|(number, workspace)| (0..workspace.tabs.len()).map(move |tab| (number, tab)))
+            .collect();
+        self.agents
+            .iter()
+            .map(|(key, agent)| {
+                let row = rows.get(key).copied();
+                let place = Place {
+                    row,
+                    // Tabs come first, in the order of the layout.
+                    tab: row.and_then(|row| tabs.get(row).copied()),
+                    standing: self.standing(agent),
+                };
+                (key.clone(), place)
+            })
+            .collect()
+    }
+
+    fn standing(&self, agent: &Agent) -> Standing {
+        Standing {
+            pane: agent.process.pane.clone(),
+            listed: self.listed(agent),
+            hidden: agent.hidden(),
+            nested: agent.nested(),
+            left: agent.has_left(),
+            stopped: agent.stopped,
+        }
     }
 
     /// All workspaces in the order of the layout, each with its most urgent badge (rule 7).
     #[must_use]
     pub fn workspaces(&self) -> Vec<WorkspaceView> {
-        self.workspaces_of(&self.items())
+        let items = self.items();
+        self.workspaces_of(&items.iter().collect::<Vec<_>>())
     }
 
     /// As [`Self::workspaces`], from the rows as [`Self::items`] has just said them.
     #[must_use]
-    pub fn workspaces_of(&self, items: &[Item]) -> Vec<WorkspaceView> {
+    pub fn workspaces_of(&self, items: &[&Item]) -> Vec<WorkspaceView> {
         self.workspaces
             .iter()
             .map(|workspace| {
                 let badge = items
                     .iter()
                     .filter(|i| i.workspace.as_ref() == Some(&workspace.id))
-                    .filter_map(rolled_up)
+                    .filter_map(|item| rolled_up(item))
                     .max_by_key(urgency);
                 WorkspaceView {
                     id: workspace.id.clone(),
@@ -767,6 +891,30 @@ impl Fleet {
                 }
             })
             .collect()
+    }
+
+    /// A row of its own, and the tab that its agent is in, if any.
+    fn placed(&self, agent: &Agent, mut item: Item) -> Item {
+        if let Some((workspace, tab)) = self.place_of(agent) {
+            item.tab = Some(tab.id.clone());
+            item.workspace = Some(workspace.id.clone());
+        }
+        item
+    }
+
+    /// The tab that an agent is in, if it is in one of ours.
+    #[must_use]
+    pub fn tab_of(&self, agent: &AgentKey) -> Option<&TabId> {
+        let (_, tab) = self.place_of(self.agents.get(agent)?)?;
+        Some(&tab.id)
+    }
+
+    fn place_of(&self, agent: &Agent) -> Option<(&WorkspaceFacts, &TabFacts)> {
+        let session = self.session_of(agent)?;
+        self.workspaces
+            .iter()
+            .flat_map(|workspace| workspace.tabs.iter().map(move |tab| (workspace, tab)))
+            .find(|(_, tab)| *tab.id.0 == *session)
     }
 
     /// Gets a row of its own although no tab's first agent.
@@ -854,7 +1002,7 @@ impl Fleet {
             },
             ..self.bare_item()
         });
-        item.id = Arc::from(tab.id.as_str());
+        item.id = Arc::clone(&tab.id.0);
         item.tab = Some(tab.id.clone());
         item.workspace = Some(workspace.id.clone());
         item.cwd = item

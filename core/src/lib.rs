@@ -25,7 +25,7 @@ mod turns;
 
 pub use effect::Effect;
 pub use event::Event;
-pub use fleet::Fleet;
+pub use fleet::{Changes, Fleet};
 pub use ids::{
     AgentKey, ConversationId, EpisodeId, HookId, HostId, PaneKey, TabId, TmuxServer, WorkspaceId,
 };

@@ -13,8 +13,8 @@ use purplemux_core::witness::{
     ToolCall, TranscriptFact, TranscriptKind, WaitingFor,
 };
 use purplemux_core::{
-    AgentKey, Badge, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId, PaneKey,
-    Stamp, Time, TmuxServer,
+    AgentKey, Badge, Changes, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId,
+    PaneKey, Stamp, Time, TmuxServer,
 };
 
 const BOOTED: i64 = 1_000_000_000_000;
@@ -80,6 +80,8 @@ fn config(cases: u32) -> ProptestConfig {
 /// A fleet whose every step is checked.
 struct Checked {
     fleet: Fleet,
+    /// As its changes make them.
+    rows: Vec<purplemux_core::Item>,
     now: u64,
     told: BTreeSet<EpisodeId>,
     /// Episodes that a restart brought along: told in an earlier life.
@@ -95,6 +97,7 @@ impl Checked {
     fn new(readable: bool) -> Self {
         Self {
             fleet: Fleet::new(host()),
+            rows: Vec::new(),
             now: 0,
             told: BTreeSet::new(),
             brought: BTreeSet::new(),
@@ -130,6 +133,15 @@ impl Checked {
         let effects = self.fleet.step(at(self.now), event.clone());
         assert_eq!(effects, twin.step(at(self.now), event), "the same twice");
         self.effects(effects);
+        match self.fleet.changes() {
+            Changes::All(rows) => self.rows = rows,
+            Changes::Rows(changed) => {
+                for (number, row) in changed {
+                    self.rows[number] = row;
+                }
+            }
+        }
+        assert_eq!(self.rows, self.fleet.items(), "nothing else has changed");
         self.invariants();
         for answer in std::mem::take(&mut self.answers) {
             self.step(answer);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use purplemux_core::event::{Persisted, WorkspaceFacts};
 use purplemux_core::view::{self, Evidence};
-use purplemux_core::{AgentKey, Badge, Effect, Event, Fleet, HostId, Stamp, Time};
+use purplemux_core::{AgentKey, Badge, Changes, Effect, Event, Fleet, HostId, Stamp, Time};
 use purplemux_wire::browser::{
     Arranged, Card, Item, PaneArea, PaneTree, Presence, Resume, Shell, Workspace,
 };
@@ -352,14 +352,9 @@ struct Rows {
     made: Vec<(view::Item, Arc<Item>)>,
     /// The panes they were made with.
     listing: Arc<tmux::Listing>,
-}
-
-impl Rows {
-    /// The row that was made from this very one.
-    fn made_from(&self, place: usize, row: &view::Item) -> Option<Arc<Item>> {
-        let (from, made) = self.made.get(place)?;
-        (from == row).then(|| Arc::clone(made))
-    }
+    /// What is shown beside badges may be another in all of them.
+    stale: bool,
+    workspaces: Vec<Workspace>,
 }
 
 struct Hub {
@@ -452,7 +447,7 @@ impl Hub {
     /// What is shown beside badges comes in messages of its own, and may be in every row.
     fn received(&mut self, message: Option<Message>) -> Option<Message> {
         if !matches!(message, Some(Message::Event(_))) {
-            self.rows = Rows::default();
+            self.rows.stale = true;
         }
         message
     }
@@ -554,12 +549,7 @@ impl Hub {
                 episode,
                 beneath,
             } => {
-                let tab = self
-                    .fleet
-                    .items()
-                    .into_iter()
-                    .find(|item| item.agent.as_ref() == Some(&agent))
-                    .and_then(|item| item.tab);
+                let tab = self.fleet.tab_of(&agent).cloned();
                 let verdict = self.journal.verdict(
                     &agent,
                     Some(badge.clone()),
@@ -695,51 +685,89 @@ impl Hub {
         Workspace::new(workspace, arranged)
     }
 
+    /// Makes rows anew that may be others; the rest stay the very ones they were.
+    fn remake(&mut self, changes: Changes) {
+        let stale = std::mem::take(&mut self.rows.stale);
+        let mut before = std::mem::take(&mut self.rows.made);
+        let rows: Vec<(usize, view::Item)> = match changes {
+            Changes::All(rows) => {
+                before.truncate(rows.len());
+                rows.into_iter().enumerate().collect()
+            }
+            Changes::Rows(changed) => changed,
+        };
+        for (place, row) in rows {
+            match before.get_mut(place) {
+                Some((from, _)) if *from == row => {}
+                Some(old) => {
+                    let dressed = Arc::new(self.dressed(&row));
+                    *old = (row, dressed);
+                }
+                None => {
+                    let dressed = Arc::new(self.dressed(&row));
+                    before.push((row, dressed));
+                }
+            }
+        }
+        if stale {
+            for (row, made) in &mut before {
+                let dressed = self.dressed(row);
+                if **made != dressed {
+                    *made = Arc::new(dressed);
+                }
+            }
+        }
+        self.rows.made = before;
+    }
+
+    /// All rows but those of tabs that are closed and can still be brought back.
+    fn open_rows(&self) -> impl Iterator<Item = &(view::Item, Arc<Item>)> {
+        let rows = self.rows.made.iter();
+        rows.filter(|(row, _)| !self.is_closing(row))
+    }
+
     fn publish(&mut self) {
-        let mut rows = self.fleet.items();
-        rows.retain(|row| !self.is_closing(row));
         let listing = Arc::clone(&self.tmux.listing().borrow());
         if !Arc::ptr_eq(&listing, &self.rows.listing) {
-            self.rows = Rows {
-                made: Vec::new(),
-                listing,
-            };
+            self.rows.listing = listing;
+            self.rows.stale = true;
         }
-        let items: Vec<Arc<Item>> = rows
-            .iter()
-            .enumerate()
-            .map(|(place, row)| {
-                self.rows
-                    .made_from(place, row)
-                    .unwrap_or_else(|| Arc::new(self.dressed(row)))
-            })
-            .collect();
+        let changes = self.fleet.changes();
+        let rolled = self.rows.stale
+            || match &changes {
+                Changes::All(_) => true,
+                Changes::Rows(changed) => changed.iter().any(|(place, row)| {
+                    let before = self.rows.made.get(*place).map(|(from, _)| from);
+                    before.is_none_or(|b| (&b.badge, b.presence) != (&row.badge, row.presence))
+                }),
+            };
+        self.remake(changes);
+        if rolled {
+            let rows: Vec<&view::Item> = self.open_rows().map(|(row, _)| row).collect();
+            let workspaces = self.fleet.workspaces_of(&rows);
+            let workspaces = workspaces.iter().map(|w| self.arranged(w)).collect();
+            self.rows.workspaces = workspaces;
+        }
+        let items: Vec<Arc<Item>> = self.open_rows().map(|(_, made)| Arc::clone(made)).collect();
         let asks = |id: u64| {
             let mut asks = items.iter().filter_map(|item| item.detail.ask.as_ref());
             asks.any(|ask| ask.id == id)
         };
         self.asked.retain(|id, _| asks(*id));
         self.cards.retain(|id, _| asks(*id));
-        let workspaces: Vec<Workspace> = self
-            .fleet
-            .workspaces_of(&rows)
-            .iter()
-            .map(|workspace| self.arranged(workspace))
-            .collect();
-        self.rows.made = rows.into_iter().zip(items.iter().cloned()).collect();
         let mut notices: Vec<String> = self.degraded.values().cloned().collect();
         // Badges and journal lie on the same disk and say the same.
         notices.dedup();
         self.publish.send_if_modified(|shown| {
             let same = shown.rev > 0
                 && shown.items == items
-                && shown.workspaces == workspaces
+                && shown.workspaces == self.rows.workspaces
                 && shown.notices == notices;
             if !same {
                 *shown = Arc::new(Snapshot {
                     rev: shown.rev + 1,
                     items,
-                    workspaces,
+                    workspaces: self.rows.workspaces.clone(),
                     notices,
                 });
             }

@@ -15,8 +15,8 @@ use purplemux_core::witness::{
     StartSource, ToolCall, TranscriptFact, TranscriptKind, WaitingFor,
 };
 use purplemux_core::{
-    AgentKey, Badge, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId, Item,
-    PaneKey, Stamp, Time, TmuxServer,
+    AgentKey, Badge, Changes, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId,
+    Item, PaneKey, Stamp, Time, TmuxServer,
 };
 
 /// Unix ms at which the machine of the scripts was booted.
@@ -58,6 +58,8 @@ pub fn pane(number: u32) -> PaneKey {
 /// A fleet on a fake clock with everything it did so far.
 pub struct World {
     pub fleet: Fleet,
+    /// As its changes make them.
+    rows: Vec<Item>,
     pub now: u64,
     /// By how much the wall clock was set, in ms.
     clock_off: i64,
@@ -118,6 +120,7 @@ impl World {
     pub fn new() -> Self {
         Self {
             fleet: Fleet::new(host()),
+            rows: Vec::new(),
             now: 0,
             clock_off: 0,
             seen: Vec::new(),
@@ -154,6 +157,15 @@ impl World {
     /// Gives the fleet one event now, answers what it asks, writes down what is seen.
     pub fn step(&mut self, event: Event) {
         let effects = self.fleet.step(self.at(self.now), event);
+        match self.fleet.changes() {
+            Changes::All(rows) => self.rows = rows,
+            Changes::Rows(changed) => {
+                for (number, row) in changed {
+                    self.rows[number] = row;
+                }
+            }
+        }
+        assert_eq!(self.rows, self.fleet.items(), "nothing else has changed");
         let mut answers = Vec::new();
         let mut told = Vec::new();
         for effect in effects {
