@@ -2,8 +2,9 @@
 //! hook that is posted, a status file that is written, a transcript that grows, a process that dies.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -43,9 +44,22 @@ pub fn measure(events: usize) -> anyhow::Result<bool> {
         ..Promise::default()
     };
     head();
+    let socket = server.socket();
+    let by_socket = || UnixStream::connect(&socket).context("connect");
     let mut kept = row(
-        "F01 hook posted to frame, 50 tabs",
-        hooks(&server, &agents, &mut viewer, events)?,
+        "F01 hook posted by our command to frame, 50 tabs",
+        hooks(&server, &agents, &mut viewer, events, "socket", by_socket)?,
+        promise,
+    );
+    let authority = format!("127.0.0.1:{}", server.port()?);
+    let by_tcp = || {
+        let stream = TcpStream::connect(&authority).context("connect")?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    };
+    kept &= row(
+        "F01 hook posted over TCP to frame, 50 tabs",
+        hooks(&server, &agents, &mut viewer, events, "tcp", by_tcp)?,
         promise,
     );
     kept &= row(
@@ -75,11 +89,13 @@ fn apart() {
 }
 
 /// Each hook over a connection of its own, as the hook program makes one; connecting is part of the time.
-fn hooks(
+fn hooks<S: Read + Write>(
     server: &Server,
     agents: &[Agent],
     viewer: &mut Viewer,
     events: usize,
+    kind: &str,
+    connect: impl Fn() -> anyhow::Result<S>,
 ) -> anyhow::Result<Vec<f64>> {
     let token = server.token()?;
     let authority = format!("127.0.0.1:{}", server.port()?);
@@ -90,14 +106,19 @@ fn hooks(
         .cycle()
         .flat_map(|agent| steps.map(|step| (agent, step)));
     for (number, (agent, event)) in all.take(events).enumerate() {
-        let command = format!("make step-{}", number / 2);
-        let tool = json!({ "tool_name": "Bash", "tool_use_id": format!("toolu_{}", number / 2),
+        let command = format!("make {kind}-{}", number / 2);
+        let tool = json!({ "tool_name": "Bash", "tool_use_id": format!("toolu_{kind}_{}", number / 2),
             "tool_input": { "command": command } });
-        let request = agent.hook(&authority, &token, event, &format!("frame-{number}"), &tool)?;
+        let request = agent.hook(
+            &authority,
+            &token,
+            event,
+            &format!("{kind}-{number}"),
+            &tool,
+        )?;
         let runs = event == "PreToolUse";
         let from = Instant::now();
-        let mut stream = TcpStream::connect(&authority)?;
-        stream.set_nodelay(true)?;
+        let mut stream = connect()?;
         stream.write_all(&request)?;
         let at = viewer.until(event, |items| {
             let arg = find(items, agent.pid()).and_then(|item| item.detail.arg.as_deref());
