@@ -780,16 +780,17 @@ impl Fleet {
     /// agent, and looking at all others takes longer than everything else that is done for an event.
     pub fn changes(&mut self) -> Changes {
         let touched = self.agents.touched();
-        // A parked session's row is made of two agents.
+        // A parked session's row is made of two agents, and whose row a job has depends on the time.
+        let alone = self.handovers.is_empty() && self.left_to.is_empty();
         if let Touched::These(touched) = touched
-            && self.handovers.is_empty()
+            && alone
             && let Some(rows) = self.rows_of(&touched)
         {
             return Changes::Rows(rows);
         }
         let items = self.items();
         self.places = self.places(&items);
-        if !self.handovers.is_empty() {
+        if !alone {
             self.agents.touch_all();
         }
         Changes::All(items)
