@@ -130,6 +130,8 @@ async fn take(
     }
     let hook = Box::new(received.hook);
     hub.send(Event::HookFired { hook }).await?;
+    // What it means goes out to the pages before its answer does, which nobody looks at.
+    tokio::task::yield_now().await;
     Ok(())
 }
 
