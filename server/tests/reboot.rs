@@ -192,6 +192,9 @@ fn conversations_are_taken_up_by_themselves_if_the_person_set_so() {
     // Of the other there is nothing that could be taken up.
     drop(viewer);
     let server = boots_anew(server, "-TERM");
+    let mut viewer = server.browser().status();
+    let runs = |viewer: &Viewer, tab: &String| row(viewer, tab).shell == Some(Shell::Running);
+    viewer.until(|viewer| tabs.iter().all(|tab| runs(viewer, tab)));
     let line = format!("claude --resume {}", talks[0]);
     wait("it is never typed", || {
         screen(&server, &tabs[0]).contains(&line).then_some(())
