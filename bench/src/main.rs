@@ -12,6 +12,7 @@
 
 mod answers;
 mod crowded;
+mod flood;
 mod frames;
 mod giant;
 mod hooks;
@@ -88,6 +89,12 @@ enum What {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// A flood in a tab that a slow page looks at too.
+    Flood {
+        /// For how long, in seconds.
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Transcripts whose newest turn lies behind 30 MB of images.
     Giant {
         /// How many.
@@ -124,6 +131,7 @@ fn main() -> anyhow::Result<ExitCode> {
         What::Frames { events } => frames::measure(events)?,
         What::Storm { seconds } => storm::measure(seconds)?,
         What::Slow { seconds } => slow::measure(seconds)?,
+        What::Flood { seconds } => flood::measure(seconds)?,
         What::Giant { runs } => giant::measure(runs)?,
         What::Answers { taps } => answers::measure(taps)?,
         What::Pushes { dialogs } => pushes::measure(dialogs)?,

@@ -55,6 +55,29 @@ impl Login {
         })
     }
 
+    /// A socket at this path, with the hello said.
+    pub fn socket(&self, path: &str) -> anyhow::Result<WebSocket<TcpStream>> {
+        let stream = TcpStream::connect(&self.authority)?;
+        stream.set_nodelay(true)?;
+        self.over(stream, path)
+    }
+
+    /// As [`Self::socket`], over this connection.
+    fn over(&self, stream: TcpStream, path: &str) -> anyhow::Result<WebSocket<TcpStream>> {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let mut request = format!("ws://{}{path}", self.authority).into_client_request()?;
+        let headers = request.headers_mut();
+        headers.insert("origin", format!("http://{}", self.authority).parse()?);
+        headers.insert("cookie", self.cookie.parse()?);
+        let (mut socket, _) =
+            tungstenite::client(request, stream).map_err(|why| anyhow::anyhow!("{why}"))?;
+        let hello = ClientMsg::Hello {
+            secret: self.secret.clone(),
+        };
+        socket.send(Message::text(serde_json::to_string(&hello)?))?;
+        Ok(socket)
+    }
+
     /// Writes as the page does; the status of the answer.
     pub fn put(&self, path: &str, body: &Value) -> anyhow::Result<u16> {
         let Self {
@@ -94,19 +117,8 @@ impl Viewer {
 
     /// As [`Self::open`], over this connection.
     pub fn over(stream: TcpStream, login: &Login) -> anyhow::Result<Self> {
-        stream.set_read_timeout(Some(PATIENCE))?;
-        let mut request = format!("ws://{}/api/status", login.authority).into_client_request()?;
-        let headers = request.headers_mut();
-        headers.insert("origin", format!("http://{}", login.authority).parse()?);
-        headers.insert("cookie", login.cookie.parse()?);
-        let (mut socket, _) =
-            tungstenite::client(request, stream).map_err(|why| anyhow::anyhow!("{why}"))?;
-        let hello = ClientMsg::Hello {
-            secret: login.secret.clone(),
-        };
-        socket.send(Message::text(serde_json::to_string(&hello)?))?;
         let mut viewer = Self {
-            socket,
+            socket: login.over(stream, "/api/status")?,
             items: Vec::new(),
             rev: 0,
         };

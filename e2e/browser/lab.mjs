@@ -150,6 +150,12 @@ export class Lab {
     return { id: made.tab, ...made.tmux };
   }
 
+  /** What tmux says to a command on a tab's server. */
+  async tmux(tab, ...args) {
+    const { stdout } = await run("tmux", ["-S", tab.socket, ...args]);
+    return stdout;
+  }
+
   /** What tmux says is on a tab's screen. */
   async screen(tab) {
     const { stdout } = await run("tmux", ["-S", tab.socket, "capture-pane", "-p", "-t", `=${tab.session}:`]);
@@ -224,7 +230,7 @@ export async function terminal(page, tab) {
 }
 
 /** The text that the page draws, which needs a browser started with `READABLE`. */
-export const drawn = (page) => page.locator(".xterm-rows").evaluate((rows) => [...rows.children].map((line) => line.textContent).join("\n").replaceAll("\u00a0", " "));
+export const drawn = (page) => page.locator(".xterm-rows").first().evaluate((rows) => [...rows.children].map((line) => line.textContent).join("\n").replaceAll("\u00a0", " "));
 
 /** Types into the terminal on the page and presses Enter once the line is drawn. */
 export async function enter(page, line) {

@@ -8,6 +8,8 @@
 //! connection that broke without a farewell leaves its task running for a while, so that it can be resumed
 //! at the very byte; offsets of different tasks never overlap, so an offset alone says which task is meant.
 //!
+//! Of several viewers of one tab only one decides how large its window is; the ptys of all have that size.
+//!
 //! This module never looks into the bytes and never resizes a window other than by the pty's own size.
 
 use std::collections::{HashMap, VecDeque};
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use purplemux_core::{AgentKey, TabId};
-use purplemux_wire::frame::{INITIAL_CREDIT, ToViewer};
+use purplemux_wire::frame::{Hold, INITIAL_CREDIT, ToViewer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot};
@@ -26,6 +28,10 @@ use tokio::time::Instant;
 use crate::home::random_hex;
 use crate::ingest::process::ForeignPane;
 use crate::{sys, tmux};
+
+mod sizes;
+
+use sizes::{Seat, Sizes};
 
 /// What is kept of bytes that the viewer has not confirmed: also what may be in flight to it.
 pub const TAIL_BYTES_MAX: usize = INITIAL_CREDIT as usize;
@@ -140,8 +146,10 @@ impl fmt::Display for Shown {
 pub enum Ask {
     /// Keys or a paste.
     Keys(Vec<u8>),
-    /// Its size.
+    /// The size of its place on the page.
     Resize(Size),
+    /// Whether it may decide how large the window is.
+    Hold(Hold),
     /// Bytes it has consumed.
     Credit(u32),
     /// It has left for good.
@@ -178,6 +186,7 @@ type Registry = Arc<Mutex<HashMap<u64, Entry>>>;
 pub struct Panes {
     tmux: tmux::Handle,
     running: Registry,
+    sizes: Sizes,
     ended: mpsc::Sender<TabId>,
 }
 
@@ -188,6 +197,7 @@ impl Panes {
         Self {
             tmux,
             running: Registry::default(),
+            sizes: Sizes::default(),
             ended,
         }
     }
@@ -198,7 +208,6 @@ impl Panes {
     /// Its session has ended, no pty can be had or tmux can't be run.
     pub async fn open(&self, shown: Shown, owner: String, size: Size) -> Result<Terminal> {
         let size = size.clamped();
-        let link = Link::attach(&self.tmux, &shown, size).await?;
         let (to_viewer, outbox) = mpsc::channel(OUTBOX);
         let (asks, inbox) = mpsc::channel(INBOX);
         let base = self.register(Entry {
@@ -206,10 +215,25 @@ impl Panes {
             owner,
             asks: asks.clone(),
         });
+        let mut seat = match &shown {
+            Shown::Tab(tab) => Some(self.sizes.join(tab, base, size)),
+            // A window of the person's own tmux is resized by nobody here.
+            Shown::Elsewhere { .. } => None,
+        };
+        let size = seat.as_mut().map_or(size, |seat| seat.look().0);
+        let link = match Link::attach(&self.tmux, &shown, size).await {
+            Ok(link) => link,
+            Err(error) => {
+                locked(&self.running).remove(&base);
+                return Err(error);
+            }
+        };
         let task = Task {
             tmux: self.tmux.clone(),
             shown,
             size,
+            tell_size: seat.is_some(),
+            seat,
             link: Some(link),
             attaches: 1,
             tail: Tail::new(base),
@@ -475,6 +499,10 @@ struct Task {
     tmux: tmux::Handle,
     shown: Shown,
     size: Size,
+    /// Its place among the viewers of its tab.
+    seat: Option<Seat>,
+    /// The viewer is to be told how large the window is, and by whose choice.
+    tell_size: bool,
     /// `None`: detached, because the viewer has too much unconfirmed.
     link: Option<Link>,
     /// Attaches in a row that did not hold.
@@ -520,7 +548,7 @@ impl Task {
                 (behind && self.link.is_some()).then(|| behind_since.unwrap_or_else(Instant::now));
             let stalled_at = behind_since.map(|since| since + STALLED_AFTER);
             let give_up_at = broken_at.map(|at: Instant| at + RESUME_FOR);
-            let has_message = self.announce || self.tail.waiting() > 0;
+            let has_message = self.announce || self.tell_size || self.tail.waiting() > 0;
             let (read, write) = match &mut self.link {
                 Some(link) => (Some(&mut link.read), link.ready.then_some(&mut link.write)),
                 None => (None, None),
@@ -562,7 +590,12 @@ impl Task {
                         }
                         self.keys.extend(bytes);
                     }
-                    Some(Ask::Resize(size)) => self.resize(size.clamped()),
+                    Some(Ask::Resize(size)) => self.wants(size.clamped()),
+                    Some(Ask::Hold(hold)) => {
+                        if let Some(seat) = &self.seat {
+                            seat.hold(hold);
+                        }
+                    }
                     Some(Ask::Credit(bytes)) => {
                         behind_since = None;
                         self.tail.confirm(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -574,10 +607,18 @@ impl Task {
                             self.outbox = Some(outbox);
                             self.announce = true;
                             broken_at = None;
-                            self.resize(size);
+                            self.tell_size = self.seat.is_some();
+                            self.wants(size);
                         }
                     }
                 },
+                () = changed_when(self.seat.as_mut()) => {
+                    if let Some(seat) = &mut self.seat {
+                        let (size, _) = seat.look();
+                        self.tell_size = true;
+                        self.resize(size);
+                    }
+                }
                 () = sleep_until(stalled_at) => self.let_go(1).await,
                 () = sleep_until(give_up_at) => break false,
             }
@@ -590,7 +631,13 @@ impl Task {
 
     /// Puts the next message into the viewer's outbox, which has room: only this task fills it.
     fn send_next(&mut self) {
-        let message = if self.announce {
+        let message = if let (true, Some(seat)) = (self.tell_size, &mut self.seat) {
+            self.tell_size = false;
+            let (size, own) = seat.look();
+            self.resize(size);
+            let Size { cols, rows } = size;
+            ToViewer::Size { cols, rows, own }
+        } else if self.announce {
             self.announce = false;
             ToViewer::Offset(self.tail.next_offset())
         } else {
@@ -666,7 +713,18 @@ impl Task {
         }
     }
 
+    /// The viewer's place has this size now. The window gets it if the viewer decides.
+    fn wants(&mut self, size: Size) {
+        match &self.seat {
+            Some(seat) => seat.wants(size),
+            None => self.resize(size),
+        }
+    }
+
     fn resize(&mut self, size: Size) {
+        if self.size == size {
+            return;
+        }
         self.size = size;
         if let Some(link) = &self.link
             && let Err(error) = link
@@ -756,6 +814,13 @@ async fn room_when(outbox: Option<&mpsc::Sender<ToViewer>>, wanted: bool) {
     };
     if !there_is_room {
         std::future::pending::<()>().await;
+    }
+}
+
+async fn changed_when(seat: Option<&mut Seat>) {
+    match seat {
+        Some(seat) => seat.changed().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -12,7 +12,7 @@ mod support;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use purplemux_wire::frame::{FromViewer, INITIAL_CREDIT};
+use purplemux_wire::frame::{FromViewer, Hold, INITIAL_CREDIT};
 use serde_json::json;
 use support::{Terminal, TestServer, eventually};
 use tokio_tungstenite::tungstenite::Message;
@@ -308,4 +308,97 @@ fn tabs_and_shells_outlive_the_server() {
         let path = format!("/api/tabs/{gone}/send");
         browser.write("POST", &path, &json!({ "text": "x" })).status == 409
     });
+}
+
+#[test]
+fn w01_of_two_viewers_only_one_sizes_the_window_until_the_other_takes_it() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let mut wide = browser.terminal(&tab, 120, 30);
+    wide.keys("PS1='$ '; trap 'echo sized $(stty size)' WINCH; clear\r");
+    wide.until_that("its own size", |t| t.sizes == [(120, 30, true)]);
+    wide.until("$ ");
+    let mut narrow = browser.terminal(&tab, 40, 10);
+    narrow.until_that("the size of the first", |t| t.sizes == [(120, 30, false)]);
+    narrow.resize(50, 12);
+    narrow.keys("stty size\r");
+    wide.until("\n30 120");
+    wide.resize(100, 28);
+    wide.until("sized 28 100");
+    narrow.until_that("the new size", |t| {
+        t.sizes.last() == Some(&(100, 28, false))
+    });
+    narrow.send(&FromViewer::Hold(Hold::Take));
+    narrow.until_that("its own size", |t| t.sizes.last() == Some(&(50, 12, true)));
+    wide.until_that("the narrow size", |t| {
+        t.sizes.last() == Some(&(50, 12, false))
+    });
+    wide.until("sized 12 50");
+    narrow.socket.close(None).unwrap();
+    while narrow.step() {}
+    wide.until_that("its own size again", |t| {
+        t.sizes.last() == Some(&(100, 28, true))
+    });
+    wide.until("sized 28 100");
+}
+
+#[test]
+fn the_history_is_read_by_numbers_and_searched() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let mut terminal = browser.terminal(&tab, 80, 24);
+    terminal.keys("PS1='$ '; clear; tput E3; seq -f 'line-%g Äpfel' 1 3000\r");
+    terminal.until("line-3000");
+    let path = |rest: &str| format!("/api/tabs/{tab}/history{rest}");
+    let newest = browser.get(&path("")).json();
+    let (history, from) = (newest["history"].as_u64(), newest["from"].as_u64());
+    let (history, from) = (history.unwrap(), from.unwrap());
+    assert_eq!(newest["rows"], 24);
+    let line = |lines: &serde_json::Value, n: u64| {
+        let first = lines["from"].as_u64().unwrap();
+        let at = usize::try_from(n - first).unwrap();
+        lines["lines"][at].as_str().unwrap().to_owned()
+    };
+    let found = browser.get(&path("/search?text=LINE-1234%20%C3%A4")).json();
+    let at = found["lines"][0].as_u64().unwrap();
+    assert_eq!(found["lines"].as_array().unwrap().len(), 1);
+    let around = browser
+        .get(&path(&format!("?from={}&to={}", at - 5, at + 5)))
+        .json();
+    assert_eq!(line(&around, at), "line-1234 Äpfel");
+    assert_eq!(around["lines"].as_array().unwrap().len(), 10);
+    let last = at + 3000 - 1234;
+    assert_eq!(line(&newest, last), "line-3000 Äpfel");
+    assert!(from < history);
+    let many = browser.get(&path("/search?text=pfel")).json();
+    assert_eq!(many["lines"].as_array().unwrap().len(), 500);
+    assert_eq!(many["more"], true);
+    assert_eq!(browser.get(&path("/search?text=")).status, 400);
+    assert_eq!(browser.get(&path("?from=x")).status, 400);
+    assert_eq!(browser.get("/api/tabs/t-00000000/history").status, 404);
+}
+
+#[test]
+fn a_program_writes_to_the_clipboard_only_through_the_page_and_reads_nothing() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let (one, other) = (browser.tab(), browser.tab());
+    let mut writer = browser.terminal(&one, 80, 24);
+    writer.keys("PS1='$ '; printf '\\033]52;c;c2VjcmV0\\007'; echo writ''ten\r");
+    writer.until("written");
+    eventually("tmux has forgotten it", || {
+        support::tmux(&server, &["list-buffers"]).is_empty()
+    });
+    let mut reader = browser.terminal(&other, 80, 24);
+    // tmux answers, with nothing: after the header of the answer comes its end and not what was written.
+    reader.keys("PS1='$ '; stty -echo raw; printf '\\033]52;c;?\\007\\033[6n'; dd bs=1 count=9 2>/dev/null | od -An -tx1; stty sane; echo do''ne\r");
+    reader.until("done");
+    assert!(
+        reader.text().contains("1b 5d 35 32 3b 3b"),
+        "{}",
+        reader.text()
+    );
+    assert!(!reader.text().contains("3b 3b 63"), "{}", reader.text());
 }

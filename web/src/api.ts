@@ -33,7 +33,7 @@ export function forgetSecret(): void {
   localStorage.removeItem(SECRET);
 }
 
-async function ask(method: string, path: string, body?: unknown): Promise<Response> {
+export async function ask(method: string, path: string, body?: unknown): Promise<Response> {
   const headers = new Headers();
   const secret = storedSecret();
   if (secret !== null) headers.set("x-pmux-secret", secret);

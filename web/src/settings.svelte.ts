@@ -15,7 +15,7 @@ export type Motion = (typeof MOTIONS)[number];
 export const ANNOUNCE = ["all", "asks", "nothing"] as const;
 export type Announce = (typeof ANNOUNCE)[number];
 
-function recall(name: string): string | null {
+export function recall(name: string): string | null {
   try {
     return localStorage.getItem(`purplemux.${name}`);
   } catch {
@@ -24,7 +24,7 @@ function recall(name: string): string | null {
   }
 }
 
-function remember(name: string, value: string | null): void {
+export function remember(name: string, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(`purplemux.${name}`);
     else localStorage.setItem(`purplemux.${name}`, value);

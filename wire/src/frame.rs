@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Terminal bytes; keys on the way in.
 const DATA: u8 = 0;
-/// The viewer's size.
+/// The size of a viewer's place; from the server, the size of the window.
 const RESIZE: u8 = 1;
 /// How much the viewer has consumed.
 const CREDIT: u8 = 2;
@@ -17,15 +17,18 @@ const OFFSET: u8 = 3;
 const TITLE: u8 = 4;
 /// Nothing more will come.
 const END: u8 = 5;
+/// Whether a viewer may decide the size of the window.
+const HOLD: u8 = 6;
 
 /// Names and first bytes of all frames, for the page's generated file.
-pub(crate) const KINDS: [(&str, u8); 6] = [
+pub(crate) const KINDS: [(&str, u8); 7] = [
     ("data", DATA),
     ("resize", RESIZE),
     ("credit", CREDIT),
     ("offset", OFFSET),
     ("title", TITLE),
     ("end", END),
+    ("hold", HOLD),
 ];
 
 /// Bytes the server may have in flight to one viewer before the first credit, and never more than this at
@@ -40,12 +43,32 @@ pub const TITLE_BYTES_MAX: usize = 1024;
 pub enum ToViewer {
     /// What the terminal printed.
     Data(Vec<u8>),
+    /// The size of the window, which is the grid that the data bytes draw on; sent first and after each change.
+    Size {
+        /// Columns.
+        cols: u16,
+        /// Rows.
+        rows: u16,
+        /// By the choice of this viewer; otherwise its own size does not count now.
+        own: bool,
+    },
     /// Absolute offset of the next data byte; sent first and again after a gap or a redraw.
     Offset(u64),
     /// The terminal's title.
     Title(String),
     /// The end, with the reason in words.
     End(String),
+}
+
+/// What a viewer says of its page, for whom to let decide the size of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is in front of nobody: whoever else looks may decide.
+    Hidden,
+    /// It is in front of somebody again.
+    Seen,
+    /// The person wants the window to fit here.
+    Take,
 }
 
 /// From a viewer to the server.
@@ -62,6 +85,8 @@ pub enum FromViewer {
     },
     /// Bytes that the viewer's terminal has consumed since its last credit.
     Credit(u32),
+    /// Whether it may decide the size of the window.
+    Hold(Hold),
 }
 
 /// A frame that can't be read. The connection is closed with this sentence.
@@ -91,6 +116,14 @@ pub enum FrameError {
         /// Rows.
         rows: u16,
     },
+    /// A byte that stands for nothing.
+    #[error("a frame of kind {kind} says {word}")]
+    Word {
+        /// Its first byte.
+        kind: u8,
+        /// What it says.
+        word: u8,
+    },
     /// Title and reason are UTF-8.
     #[error("text that is not UTF-8")]
     Text,
@@ -102,6 +135,13 @@ impl ToViewer {
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::Data(bytes) => framed(DATA, bytes),
+            Self::Size { cols, rows, own } => {
+                let mut payload = [0; 5];
+                payload[..2].copy_from_slice(&cols.to_be_bytes());
+                payload[2..4].copy_from_slice(&rows.to_be_bytes());
+                payload[4] = u8::from(*own);
+                framed(RESIZE, &payload)
+            }
             Self::Offset(offset) => framed(OFFSET, &offset.to_be_bytes()),
             Self::Title(title) => framed(TITLE, cut(title, TITLE_BYTES_MAX).as_bytes()),
             Self::End(reason) => framed(END, cut(reason, TITLE_BYTES_MAX).as_bytes()),
@@ -116,6 +156,18 @@ impl ToViewer {
         let (&kind, rest) = frame.split_first().ok_or(FrameError::Empty)?;
         match kind {
             DATA => Ok(Self::Data(rest.to_vec())),
+            RESIZE => {
+                let [a, b, c, d, own] = exactly(kind, rest)?;
+                Ok(Self::Size {
+                    cols: u16::from_be_bytes([a, b]),
+                    rows: u16::from_be_bytes([c, d]),
+                    own: match own {
+                        0 => false,
+                        1 => true,
+                        other => return Err(FrameError::Word { kind, word: other }),
+                    },
+                })
+            }
             OFFSET => Ok(Self::Offset(u64::from_be_bytes(exactly(kind, rest)?))),
             TITLE => Ok(Self::Title(text(rest)?)),
             END => Ok(Self::End(text(rest)?)),
@@ -137,6 +189,14 @@ impl FromViewer {
                 framed(RESIZE, &payload)
             }
             Self::Credit(bytes) => framed(CREDIT, &bytes.to_be_bytes()),
+            Self::Hold(hold) => framed(
+                HOLD,
+                &[match hold {
+                    Hold::Hidden => 0,
+                    Hold::Seen => 1,
+                    Hold::Take => 2,
+                }],
+            ),
         }
     }
 
@@ -157,6 +217,15 @@ impl FromViewer {
                 Ok(Self::Resize { cols, rows })
             }
             CREDIT => Ok(Self::Credit(u32::from_be_bytes(exactly(kind, rest)?))),
+            HOLD => {
+                let [word] = exactly(kind, rest)?;
+                Ok(Self::Hold(match word {
+                    0 => Hold::Hidden,
+                    1 => Hold::Seen,
+                    2 => Hold::Take,
+                    other => return Err(FrameError::Word { kind, word: other }),
+                }))
+            }
             other => Err(FrameError::UnknownKind(other)),
         }
     }
@@ -198,6 +267,16 @@ mod tests {
             FromViewer::Resize { cols: 80, rows: 24 }.encode(),
             [1, 0, 80, 0, 24]
         );
+        assert_eq!(
+            ToViewer::Size {
+                cols: 300,
+                rows: 24,
+                own: true
+            }
+            .encode(),
+            [1, 1, 44, 0, 24, 1]
+        );
+        assert_eq!(FromViewer::Hold(Hold::Take).encode(), [6, 2]);
         assert_eq!(FromViewer::Credit(258).encode(), [2, 0, 0, 1, 2]);
         assert_eq!(
             ToViewer::Offset(1 << 33).encode(),

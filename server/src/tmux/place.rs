@@ -164,7 +164,8 @@ set -g history-limit 50000
 set -s escape-time 0
 set -s focus-events on
 set -s extended-keys on
-set -g mouse on
+# A program that wants the mouse gets it; otherwise it is the page's, for selecting and for scrolling back.
+set -g mouse off
 set -g default-terminal tmux-256color
 set -g window-size latest
 set -g exit-empty off
@@ -175,8 +176,10 @@ set -g bell-action any
 set -g monitor-activity off
 set -g display-time 1
 
-# What a program writes to the clipboard is not passed on; what the person copies here is.
-set -s set-clipboard external
+# What a program writes to the clipboard is passed on to the page, which asks. tmux would keep it as well and answer
+# the next program's question with it: so it is forgotten at once.
+set -s set-clipboard on
+set -gq pane-set-clipboard[0] delete-buffer
 set -gq allow-passthrough off
 
 # The pair that the page reads; as the window's name it also tells the control client of every change.

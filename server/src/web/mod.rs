@@ -10,6 +10,7 @@ pub mod answers;
 pub mod api;
 pub mod assets;
 pub mod explain;
+pub mod history;
 pub mod hook;
 pub mod notices;
 pub mod owner;
@@ -267,6 +268,8 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/tabs/{id}/send", post(api::send))
         .route("/api/tabs/{id}/answer", post(answers::answer))
         .route("/api/tabs/{id}/stop", post(answers::stop))
+        .route("/api/tabs/{id}/history", get(history::lines))
+        .route("/api/tabs/{id}/history/search", get(history::search))
         .route("/api/answers", get(answers::log))
         .route("/api/workspaces/{id}/agents", put(answers::agents))
         .route("/api/tabs/{id}/reopen", post(api::reopen_tab))

@@ -263,6 +263,7 @@ async fn read(stream: &mut SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> 
                 Ok(FromViewer::Data(keys)) => Ask::Keys(keys),
                 Ok(FromViewer::Resize { cols, rows }) => Ask::Resize(Size { cols, rows }),
                 Ok(FromViewer::Credit(bytes)) => Ask::Credit(bytes),
+                Ok(FromViewer::Hold(hold)) => Ask::Hold(hold),
                 Err(error) => {
                     return Left {
                         for_good: true,

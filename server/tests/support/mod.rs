@@ -622,6 +622,8 @@ pub struct Terminal {
     /// All offsets that were announced.
     pub announced: Vec<u64>,
     pub received: u64,
+    /// How large the window was said to be, and whether by this viewer's choice.
+    pub sizes: Vec<(u16, u16, bool)>,
     pub titles: Vec<String>,
     pub ended: Option<String>,
     /// Whether every byte is confirmed as soon as it has been shown.
@@ -641,6 +643,7 @@ impl Terminal {
             offset: 0,
             announced: Vec::new(),
             received: 0,
+            sizes: Vec::new(),
             titles: Vec::new(),
             ended: None,
             confirms: true,
@@ -692,6 +695,7 @@ impl Terminal {
                     drop(self.socket.send(Message::binary(credit.encode())));
                 }
             }
+            ToViewer::Size { cols, rows, own } => self.sizes.push((cols, rows, own)),
             ToViewer::Title(title) => self.titles.push(title),
             ToViewer::End(reason) => self.ended = Some(reason),
         }

@@ -4,6 +4,8 @@ import { FrameKind } from "../wire/protocol.ts";
 
 export type Frame =
   | { kind: "data"; bytes: Uint8Array }
+  /** The size of the window, and whether this viewer decides it. */
+  | { kind: "size"; cols: number; rows: number; own: boolean }
   /** Absolute offset of the next data byte. */
   | { kind: "offset"; at: number }
   | { kind: "title"; text: string }
@@ -17,6 +19,8 @@ export function decode(buffer: ArrayBuffer): Frame | null {
   switch (view.getUint8(0)) {
     case FrameKind.data:
       return { kind: "data", bytes: body };
+    case FrameKind.resize:
+      return body.length === 5 ? { kind: "size", cols: view.getUint16(1), rows: view.getUint16(3), own: view.getUint8(5) === 1 } : null;
     case FrameKind.offset:
       // Offsets stay far below 2^53: that many bytes would take centuries.
       return body.length === 8 ? { kind: "offset", at: Number(view.getBigUint64(1)) } : null;
@@ -49,4 +53,12 @@ export function credit(bytes: number): Uint8Array<ArrayBuffer> {
   view.setUint8(0, FrameKind.credit);
   view.setUint32(1, bytes);
   return new Uint8Array(view.buffer);
+}
+
+/** What a viewer says of its page: it is hidden, it is seen again, the window is to fit here. */
+export const HOLDS = { hidden: 0, seen: 1, take: 2 } as const;
+export type Hold = keyof typeof HOLDS;
+
+export function hold(word: Hold): Uint8Array<ArrayBuffer> {
+  return Uint8Array.of(FrameKind.hold, HOLDS[word]);
 }

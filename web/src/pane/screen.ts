@@ -4,28 +4,47 @@
 
 import "./signs.css";
 import { FitAddon } from "@xterm/addon-fit";
-import { UnicodeGraphemesAddon } from "@xterm/addon-unicode-graphemes";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { WebglAddon } from "@xterm/addon-webgl";
 import { type IDisposable, Terminal } from "@xterm/xterm";
 import { paced } from "../clock.ts";
 import { withoutPasteEnd } from "../core/paste.ts";
 import { layerKey } from "../view/layer.ts";
+import { type Match, Past } from "./past.ts";
 import { themeOf } from "./theme.ts";
+import { Whole } from "./whole.ts";
+import { TMUX_WIDTHS } from "./widths.ts";
 
 /** Each new size reaches the program as a signal: four a second are as many as an eye needs. */
 const RESIZE_MS_MIN = 250;
 const FONT = '"JetBrains Mono Variable", "JetBrains Mono Signs", ui-monospace, "SF Mono", "Cascadia Mono", "Noto Sans Mono CJK TC", monospace';
+/** What a terminal and what has scrolled off it have in common. */
+const LOOK = { fontFamily: FONT, fontWeight: "400", fontWeightBold: "700", lineHeight: 1.25, minimumContrastRatio: 4.5 } as const;
 /** Larger than any sensible copy; a program that sends more is flooding. */
 const CLIPBOARD_BYTES_MAX = 1 << 20;
 
+/** Smaller than this nobody can read; a larger grid is cut instead. */
+const FONT_PX_MIN = 5;
+/** What the browser says of the focus is no key. */
+// eslint-disable-next-line no-control-regex -- escape sequences are made of them
+const FOCUS_REPORT = /^\u001b\[[IO]$/;
+
 export type ScreenOptions = {
   host: HTMLElement;
+  /** Whose history is shown when the person scrolls back; null where there is none to be had. */
+  tab: string | null;
+  /** The person is looking at what has scrolled off, or no more. */
+  past: (shown: boolean) => void;
+  /** The person wants to search in the history. */
+  find: () => void;
   fontPx: number;
   /** What a typed text becomes, for a key that is held on the page (a phone's Ctrl). */
   typed: (text: string) => string;
   /** Bytes for the program: keys, mouse, focus, pastes. */
   input: (bytes: Uint8Array) => void;
+  /** The place on the page has room for this much now. */
+  wants: (cols: number, rows: number) => void;
+  /** The grid that is drawn. */
   resized: (cols: number, rows: number) => void;
   /** The program set the title, which may mean that another program runs now. */
   titled: () => void;
@@ -39,28 +58,34 @@ export class Screen {
   #fit = new FitAddon();
   #webgl: WebglAddon | null = null;
   #focusWanted = false;
+  #whole = new Whole();
+  #past: Past | null = null;
+  #found: { text: string; line: number } | null = null;
+  /** What the place has room for, and whether the grid is this viewer's to choose. */
+  #room = { cols: 80, rows: 24 };
+  #own = true;
+  #fontPx: number;
+  #fitAgain: () => void = () => undefined;
   #ends: (() => void)[] = [];
 
   constructor(options: ScreenOptions) {
     this.#options = options;
+    this.#fontPx = options.fontPx;
     this.term = new Terminal({
       allowProposedApi: true,
       cursorBlink: false,
       cursorInactiveStyle: "outline",
-      fontFamily: FONT,
+      ...LOOK,
       fontSize: options.fontPx,
-      fontWeight: "400",
-      fontWeightBold: "700",
-      lineHeight: 1.25,
       macOptionClickForcesSelection: true,
-      minimumContrastRatio: 4.5,
       // tmux keeps the history and draws on the alternate screen: there is nothing above it, and no room for a bar.
       scrollback: 0,
       theme: themeOf(options.host),
       linkHandler: { activate: (_, uri) => openLink(uri) },
     });
     this.term.loadAddon(this.#fit);
-    this.term.loadAddon(new UnicodeGraphemesAddon());
+    this.term.unicode.register(TMUX_WIDTHS);
+    this.term.unicode.activeVersion = TMUX_WIDTHS.version;
     this.term.loadAddon(new WebLinksAddon((_, uri) => openLink(uri)));
     this.#silence();
     this.#listenToProgram();
@@ -74,12 +99,34 @@ export class Screen {
     return { cols: this.term.cols, rows: this.term.rows };
   }
 
+  /** What the place has room for. */
+  get room(): { cols: number; rows: number } {
+    return this.#room;
+  }
+
+  /** The window's size. While another viewer decides it, its grid is shown here, with a smaller text if need be. */
+  sized(cols: number, rows: number, own: boolean): void {
+    const same = this.#own === own;
+    this.#own = own;
+    if (!own) this.#become(cols, rows);
+    else if (!same) this.#fitAgain();
+  }
+
+  setFont(px: number): void {
+    if (px === this.#fontPx) return;
+    this.#fontPx = px;
+    this.leavePast();
+    if (this.#own) this.term.options.fontSize = px;
+    this.#fitAgain();
+  }
+
   write(bytes: Uint8Array, done: () => void): void {
-    this.term.write(bytes, done);
+    this.term.write(this.#whole.take(bytes), done);
   }
 
   /** What comes next does not join what was written: end a torn sequence, and after a new attach start clean. */
   jump(fresh: boolean): void {
+    this.#whole.forget();
     if (fresh) this.term.reset();
     else this.term.write("\u0018");
   }
@@ -116,6 +163,7 @@ export class Screen {
 
   recolor(): void {
     this.term.options.theme = themeOf(this.#options.host);
+    if (this.#past !== null) this.#past.term.options.theme = this.term.options.theme;
   }
 
   name(label: string): void {
@@ -123,10 +171,69 @@ export class Screen {
   }
 
   close(): void {
+    this.leavePast();
     for (const end of this.#ends) end();
     this.#dropWebgl();
     this.term.dispose();
   }
+
+  // --- what has scrolled off ----------------------------------------------------------------------------------------
+
+  /** Up is negative. */
+  scroll(lines: number): void {
+    if (this.#past === null && lines < 0) this.#openPast();
+    this.#past?.scroll(lines);
+  }
+
+  leavePast(): void {
+    const past = this.#past;
+    if (past === null) return;
+    this.#past = null;
+    this.#found = null;
+    past.close();
+    this.#options.past(false);
+  }
+
+  /** Goes to the next older match (`steps` 1) or newer one (-1); null if there is none. */
+  async find(text: string, steps: number): Promise<Match | null> {
+    if (this.#options.tab === null || text === "") return null;
+    const past = this.#past ?? this.#openPast();
+    if (past === null) return null;
+    const from = this.#found?.text === text ? this.#found.line : -1;
+    const found = await past.find(text, from, steps);
+    this.#found = found === null ? null : { text, line: found.line };
+    return found?.match ?? null;
+  }
+
+  #openPast(): Past | null {
+    if (this.#options.tab === null) return null;
+    const { cols, rows } = this.term;
+    const look = { ...LOOK, fontSize: this.term.options.fontSize ?? this.#fontPx, theme: this.term.options.theme ?? {} };
+    const { host, tab } = this.#options;
+    const past = new Past({ tab, host, look, cols, rows, left: () => this.leavePast() });
+    past.term.loadAddon(new WebLinksAddon((_, uri) => openLink(uri)));
+    // A click there selects; keys go on to the program.
+    past.term.textarea?.addEventListener("focus", () => this.term.focus());
+    this.#past = past;
+    this.#options.past(true);
+    return past;
+  }
+
+  /** A turn of the wheel that is not the program's scrolls back; xterm, which would make arrow keys of it, hears nothing. */
+  #wheel(event: WheelEvent): void {
+    if (this.#past === null && this.term.modes.mouseTrackingMode !== "none") return;
+    event.stopPropagation();
+    // The browser's own: the page grows.
+    if (event.ctrlKey) return;
+    event.preventDefault();
+    const line = this.#options.host.clientHeight / this.term.rows;
+    const lines = event.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? event.deltaY / line : event.deltaMode === WheelEvent.DOM_DELTA_PAGE ? event.deltaY * this.term.rows : event.deltaY;
+    this.#turned += lines;
+    const whole = Math.trunc(this.#turned);
+    this.#turned -= whole;
+    if (whole !== 0) this.scroll(whole);
+  }
+  #turned = 0;
 
   // --- the program ------------------------------------------------------------------------------------------------
 
@@ -159,14 +266,32 @@ export class Screen {
       return true;
     });
     this.term.onTitleChange(() => this.#options.titled());
-    this.term.onResize(({ cols, rows }) => this.#options.resized(cols, rows));
+    this.term.onResize(({ cols, rows }) => {
+      this.leavePast();
+      this.#options.resized(cols, rows);
+    });
   }
 
   // --- the person ---------------------------------------------------------------------------------------------------
 
   #listenToPerson(): void {
     const encoder = new TextEncoder();
-    this.term.onData((text) => this.#options.input(encoder.encode(this.#options.typed(text))));
+    this.term.onData((text) => {
+      if (!FOCUS_REPORT.test(text)) this.leavePast();
+      this.#options.input(encoder.encode(this.#options.typed(text)));
+    });
+    const wheel = (event: WheelEvent) => this.#wheel(event);
+    this.#options.host.addEventListener("wheel", wheel, { capture: true, passive: false });
+    this.#ends.push(() => this.#options.host.removeEventListener("wheel", wheel, { capture: true }));
+    const copy = (event: ClipboardEvent) => {
+      const text = this.#past?.term.getSelection() ?? "";
+      if (text === "") return;
+      event.preventDefault();
+      event.stopPropagation();
+      event.clipboardData?.setData("text/plain", text);
+    };
+    this.#options.host.addEventListener("copy", copy, { capture: true });
+    this.#ends.push(() => this.#options.host.removeEventListener("copy", copy, { capture: true }));
     this.term.onBinary((text) => this.#options.input(Uint8Array.from(text, (char) => char.charCodeAt(0) & 255)));
     this.term.attachCustomKeyEventHandler((event) => this.#keep(event));
 
@@ -192,6 +317,10 @@ export class Screen {
       const line = host.clientHeight / this.term.rows;
       const lines = Math.trunc((y - touch.clientY) / line);
       y -= lines * line;
+      if (this.#past !== null || this.term.modes.mouseTrackingMode === "none") {
+        if (lines !== 0) this.scroll(lines);
+        return;
+      }
       for (let n = 0; n < Math.abs(lines); n += 1) {
         const { clientX, clientY } = touch;
         const wheel = { deltaY: Math.sign(lines), deltaMode: WheelEvent.DOM_DELTA_LINE, clientX, clientY, bubbles: true, cancelable: true };
@@ -210,14 +339,33 @@ export class Screen {
   #keep(event: KeyboardEvent): boolean {
     if (event.isComposing || event.keyCode === 229) return true;
     if (layerKey(event) !== null) return false;
+    if (this.#scrolls(event)) return false;
     if (!event.ctrlKey || !event.shiftKey || event.altKey || event.metaKey) return true;
     if (event.code === "KeyC") {
       event.preventDefault();
-      if (event.type === "keydown" && this.term.hasSelection()) void navigator.clipboard.writeText(this.term.getSelection());
+      const selected = this.#past?.term.getSelection() ?? this.term.getSelection();
+      if (event.type === "keydown" && selected !== "") void navigator.clipboard.writeText(selected);
+      return false;
+    }
+    if (event.code === "KeyF" && this.#options.tab !== null) {
+      event.preventDefault();
+      if (event.type === "keydown") this.#options.find();
       return false;
     }
     // The browser pastes by itself; the paste event brings the text.
     return event.code !== "KeyV";
+  }
+
+  /** Shift with the keys of a page scrolls back, as terminals do; at the end they are the program's again. */
+  #scrolls(event: KeyboardEvent): boolean {
+    if (!event.shiftKey || event.ctrlKey || event.altKey || event.metaKey || this.#options.tab === null) return false;
+    if (event.code !== "PageUp" && (this.#past === null || (event.code !== "PageDown" && event.code !== "End"))) return false;
+    event.preventDefault();
+    if (event.type !== "keydown") return true;
+    const page = this.term.rows - 1;
+    if (event.code === "End") this.leavePast();
+    else this.scroll(event.code === "PageUp" ? -page : page);
+    return true;
   }
 
   // --- drawing ----------------------------------------------------------------------------------------------------
@@ -268,11 +416,24 @@ export class Screen {
 
   #follow(): void {
     const fit = paced(RESIZE_MS_MIN, () => {
+      // One's own room is measured in one's own text, to the cell.
+      if (this.#own && this.term.options.fontSize !== this.#fontPx) this.term.options.fontSize = this.#fontPx;
       const size = this.#fit.proposeDimensions();
+      if (size === undefined) return;
+      // Another's grid may be drawn with a smaller text than the room is measured in.
+      const scale = (this.term.options.fontSize ?? this.#fontPx) / this.#fontPx;
+      const room = { cols: Math.floor(size.cols * scale), rows: Math.floor(size.rows * scale) };
       // A pane that is being laid out has no size yet; a program must not hear of a 2 by 1 terminal.
-      if (size === undefined || !(size.cols >= 10) || !(size.rows >= 3)) return;
-      if (size.cols !== this.term.cols || size.rows !== this.term.rows) this.term.resize(size.cols, size.rows);
+      if (!(room.cols >= 10) || !(room.rows >= 3)) return;
+      const changed = room.cols !== this.#room.cols || room.rows !== this.#room.rows;
+      this.#room = room;
+      if (this.#own) {
+        this.term.options.fontSize = this.#fontPx;
+        if (room.cols !== this.term.cols || room.rows !== this.term.rows) this.term.resize(room.cols, room.rows);
+      } else this.#become(this.term.cols, this.term.rows);
+      if (changed) this.#options.wants(room.cols, room.rows);
     });
+    this.#fitAgain = fit.call;
     const observer = new ResizeObserver(fit.call);
     observer.observe(this.#options.host);
     fit.call();
@@ -280,6 +441,13 @@ export class Screen {
       observer.disconnect();
       fit.stop();
     });
+  }
+
+  /** Another viewer's grid, with the largest text with which it fits here. */
+  #become(cols: number, rows: number): void {
+    const scale = Math.min(this.#room.cols / cols, this.#room.rows / rows, 1);
+    this.term.options.fontSize = Math.max(Math.floor(this.#fontPx * scale * 2) / 2, FONT_PX_MIN);
+    if (cols !== this.term.cols || rows !== this.term.rows) this.term.resize(cols, rows);
   }
 }
 

@@ -42,6 +42,7 @@ function begin(of: { tab: string; outside?: boolean } = { tab: "t-1" }) {
     write: (_, taken) => done.push(taken),
     jumped: (fresh) => jumps.push(fresh),
     title: () => undefined,
+    sized: () => undefined,
     ended: (reason) => ended.push(reason),
     phase: () => undefined,
   });

@@ -4,7 +4,7 @@
 import { storedSecret } from "../api.ts";
 import { Link, type Phase } from "../link.ts";
 import { INITIAL_CREDIT } from "../wire/protocol.ts";
-import { credit, decode, keys, resize } from "./frames.ts";
+import { credit, decode, type Hold, hold, keys, resize } from "./frames.ts";
 
 /** Credit goes back in lumps this big: rarely enough to cost nothing, early enough that the server never runs dry. */
 const CREDIT_LUMP_BYTES = INITIAL_CREDIT / 8;
@@ -13,12 +13,14 @@ export type StreamOptions = {
   tab: string;
   /** `tab` is the id of a row outside our tabs instead: its terminal is one of the person's own tmux. */
   outside?: boolean;
-  /** Size to attach with, asked anew for each try. */
+  /** The size of this viewer's place, asked anew for each try. */
   size: () => { cols: number; rows: number };
   /** Hand `bytes` to the screen and call `done` when it has taken them in. */
   write: (bytes: Uint8Array, done: () => void) => void;
   /** What follows does not join what came before: the screen is drawn anew. `fresh`: by a new attach. */
   jumped: (fresh: boolean) => void;
+  /** The size of the window, which what is written draws on; `own`: this viewer decides it. */
+  sized: (cols: number, rows: number, own: boolean) => void;
   title: (text: string) => void;
   ended: (reason: string) => void;
   phase: (phase: Phase) => void;
@@ -52,6 +54,11 @@ export class Stream {
 
   resize(cols: number, rows: number): void {
     this.#link.send(resize(cols, rows));
+  }
+
+  /** Whether this viewer may decide the size of the window. */
+  hold(word: Hold): void {
+    this.#link.send(hold(word));
   }
 
   /** The way to the server is there again: do not wait for the next try. */
@@ -96,6 +103,9 @@ export class Stream {
         this.#options.write(frame.bytes, () => this.#took(connection, frame.bytes.length));
         return;
       }
+      case "size":
+        this.#options.sized(frame.cols, frame.rows, frame.own);
+        return;
       case "offset":
         if (this.#at !== null && this.#at !== frame.at) this.#options.jumped(this.#fresh);
         this.#at = frame.at;

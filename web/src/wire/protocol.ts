@@ -435,6 +435,7 @@ export const FrameKind = {
   offset: 3,
   title: 4,
   end: 5,
+  hold: 6,
 } as const;
 
 /** Bytes the server may have in flight before the first credit. */
