@@ -151,6 +151,12 @@ export async function changePanes(workspace: string, op: PaneOp): Promise<string
   return response.status === 204 ? null : text(await response.json(), "pane");
 }
 
+/** Sends a prompt to the agent of a row; `why`: what else there is to know. Refused when nothing was typed or taken. */
+export async function prompt(item: string, words: string): Promise<{ why: string | null }> {
+  const answer: unknown = await (await ask("POST", `/api/tabs/${encodeURIComponent(item)}/prompt`, { text: words })).json();
+  return { why: typeof answer === "object" && answer !== null && "why" in answer && typeof answer.why === "string" ? answer.why : null };
+}
+
 /** Starts the shell of a tab that has ended again. */
 export async function reopenTab(tab: string): Promise<void> {
   await ask("POST", `/api/tabs/${encodeURIComponent(tab)}/reopen`, {});

@@ -5,6 +5,7 @@
 //! [`check::Checked`], which nothing but a look of that moment gives. Nothing here touches a badge.
 
 mod check;
+mod prompt;
 mod sight;
 mod standing;
 mod stop;
@@ -126,6 +127,12 @@ pub(crate) enum Message {
         asker: Asker,
         answer: oneshot::Sender<Result<Ending, Refusal>>,
     },
+    Prompt {
+        item: String,
+        text: String,
+        asker: Asker,
+        answer: oneshot::Sender<Result<Ending, Refusal>>,
+    },
     /// A dialog was read.
     Shown {
         ask: u64,
@@ -138,6 +145,8 @@ pub(crate) enum Message {
     Answered { ask: u64, done: Done },
     /// A wish to stop has.
     Stopped { item: String, row: Box<AnswerRow> },
+    /// A prompt has.
+    Prompted { item: String, row: Box<AnswerRow> },
 }
 
 /// The way to the gate.
@@ -181,6 +190,25 @@ impl Handle {
         .await
     }
 
+    /// Asks for a prompt to be typed into the box of a row's agent.
+    ///
+    /// # Errors
+    /// Why nothing is typed.
+    pub async fn prompt(
+        &self,
+        item: String,
+        text: String,
+        asker: Asker,
+    ) -> Result<Ending, Refusal> {
+        self.ask(|answer| Message::Prompt {
+            item,
+            text,
+            asker,
+            answer,
+        })
+        .await
+    }
+
     async fn ask(
         &self,
         message: impl FnOnce(oneshot::Sender<Result<Ending, Refusal>>) -> Message,
@@ -216,6 +244,7 @@ pub fn start(hub: hub::Handle, tmux: tmux::Handle, store: Store) -> Handle {
         running: BTreeMap::new(),
         over: VecDeque::new(),
         stops: BTreeSet::new(),
+        prompts: BTreeSet::new(),
     };
     task::spawn("answers", gate.run(messages));
     handle
@@ -277,6 +306,8 @@ struct Gate {
     over: VecDeque<(u64, Given)>,
     /// Rows that are being interrupted.
     stops: BTreeSet<String>,
+    /// Rows to which a prompt is on its way.
+    prompts: BTreeSet<String>,
 }
 
 impl Gate {
@@ -377,11 +408,24 @@ impl Gate {
                 let let_through = self.let_stop(item, asker).await;
                 task::answer(answer, let_through);
             }
+            Message::Prompt {
+                item,
+                text,
+                asker,
+                answer,
+            } => {
+                let let_through = self.let_prompt(item, text, asker).await;
+                task::answer(answer, let_through);
+            }
             Message::Shown { ask, card, part } => self.shown(ask, card, part),
             Message::Typed { ask } => self.tell(ask, Sending::Sending, None),
             Message::Answered { ask, done } => self.answered(ask, done).await,
             Message::Stopped { item, row } => {
                 self.stops.remove(&item);
+                self.log(*row).await;
+            }
+            Message::Prompted { item, row } => {
+                self.prompts.remove(&item);
                 self.log(*row).await;
             }
         }
@@ -547,31 +591,52 @@ impl Gate {
         if self.stops.contains(&item) {
             return Err("It is being stopped already. Nothing was sent.".to_owned());
         }
-        let known = self.means.hub.explain(item.clone()).await.ok().flatten();
-        let place = known
-            .and_then(|known| known.item.agent.map(|agent| (agent, known.item.pane)))
-            .and_then(|(agent, pane)| Place::of(&agent, pane.as_ref(), &self.means.tmux))
-            .ok_or("This session runs in no tab of purplemux; stop it in its own terminal. Nothing was sent.")?;
+        let place = self.place(&item).await.ok_or(
+            "This session runs in no tab of purplemux; stop it in its own terminal. Nothing was sent.",
+        )?;
         let row = self.row(&item, &asker, "stop".to_owned());
         self.stops.insert(item.clone());
         let (ended, ending) = oneshot::channel();
         let means = self.means.clone();
         task::spawn("a stop", async move {
             let done = stop::stop(&place, &means).await;
-            let (result, why) = match &done {
-                Ok(ended) if ended.outcome == Sending::Sent => ("sent", ended.why.clone()),
-                Ok(ended) => ("failed", ended.why.clone()),
-                Err(why) => ("refused", Some(why.clone())),
-            };
-            let row = Box::new(AnswerRow {
-                result: result.to_owned(),
-                why,
-                ..row
-            });
+            let row = Box::new(with_end(row, &done));
             drop(means.own.send(Message::Stopped { item, row }).await);
             task::answer(ended, done);
         });
         Ok(ending)
+    }
+
+    async fn let_prompt(
+        &mut self,
+        item: String,
+        text: String,
+        asker: Asker,
+    ) -> Result<Ending, Refusal> {
+        if self.prompts.contains(&item) {
+            return Err("Another message is on its way there. Nothing was sent.".to_owned());
+        }
+        let place = self.place(&item).await.ok_or(
+            "No Claude runs in a tab of purplemux there; use its own terminal. Nothing was sent.",
+        )?;
+        let row = self.row(&item, &asker, line(&text, WHAT_CHARS_MAX).to_string());
+        self.prompts.insert(item.clone());
+        let (ended, ending) = oneshot::channel();
+        let means = self.means.clone();
+        task::spawn("a prompt", async move {
+            let done = prompt::prompt(&place, &means, &text).await;
+            let row = Box::new(with_end(row, &done));
+            drop(means.own.send(Message::Prompted { item, row }).await);
+            task::answer(ended, done);
+        });
+        Ok(ending)
+    }
+
+    /// Where the agent of a row can be typed to.
+    async fn place(&self, item: &str) -> Option<Place> {
+        let known = self.means.hub.explain(item.to_owned()).await.ok()??;
+        let agent = known.item.agent?;
+        Place::of(&agent, known.item.pane.as_ref(), &self.means.tmux)
     }
 
     /// What the log says of an answer to this row's ask; its result is still to come.
@@ -603,6 +668,19 @@ impl Gate {
         if let Err(why) = self.store.add_answer(row, LOG_MAX).await {
             warn!("An answer can't be written down: {why:#}");
         }
+    }
+}
+
+fn with_end(row: AnswerRow, done: &Result<Ended, Refusal>) -> AnswerRow {
+    let (result, why) = match done {
+        Ok(ended) if ended.outcome == Sending::Sent => ("sent", ended.why.clone()),
+        Ok(ended) => ("failed", ended.why.clone()),
+        Err(why) => ("refused", Some(why.clone())),
+    };
+    AnswerRow {
+        result: result.to_owned(),
+        why,
+        ..row
     }
 }
 

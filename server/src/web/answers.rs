@@ -52,6 +52,25 @@ pub async fn stop(
     ended(app.answers.stop(item, asker).await).await
 }
 
+/// Body of `POST /api/tabs/{id}/prompt`.
+#[derive(Debug, Deserialize)]
+pub struct Prompt {
+    text: String,
+}
+
+/// `POST /api/tabs/{id}/prompt`: types a prompt into the box of a row's agent, enters it and waits until it is taken.
+///
+/// # Errors
+/// 409 with the reason: nothing was typed. 502: it was typed and not seen to be taken.
+pub async fn prompt(
+    State(app): Shared,
+    Owner(asker): Owner,
+    Path(item): Path<String>,
+    Input(Prompt { text }): Input<Prompt>,
+) -> Result<Response, Problem> {
+    ended(app.answers.prompt(item, text, asker).await).await
+}
+
 async fn ended(ending: Result<Ending, Refusal>) -> Result<Response, Problem> {
     let refused = |why: String| Problem::new(StatusCode::CONFLICT, why);
     let ending = ending.map_err(refused)?;

@@ -270,6 +270,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/tabs/{id}/stop", post(answers::stop))
         .route("/api/tabs/{id}/history", get(history::lines))
         .route("/api/tabs/{id}/history/search", get(history::search))
+        .route("/api/tabs/{id}/prompt", post(answers::prompt))
         .route("/api/answers", get(answers::log))
         .route("/api/workspaces/{id}/agents", put(answers::agents))
         .route("/api/tabs/{id}/reopen", post(api::reopen_tab))

@@ -35,6 +35,7 @@ export const ACTIONS = [
   { id: "attention", group: "attention", pc: "Alt+KeyI", mac: "Meta+KeyI" },
   { id: "why", group: "attention", pc: "Alt+Shift+Slash", mac: "Ctrl+Meta+Slash" },
   { id: "dismiss", group: "attention", pc: null, mac: null },
+  { id: "message", group: "attention", pc: "Alt+KeyC", mac: "Ctrl+Meta+KeyC" },
   { id: "stop", group: "attention", pc: null, mac: null },
   { id: "palette", group: "around", pc: "Alt+KeyK", mac: "Meta+KeyK" },
   { id: "next-region", group: "around", pc: "F6", mac: "F6" },

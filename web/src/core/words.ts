@@ -507,6 +507,16 @@ const en = {
   "palette.found": "{n} found",
   "palette.open": "open",
   "palette.only": "commands only",
+  "act.message": "Write a message to Claude",
+  "comp.title": "Message to {title}",
+  "comp.open": "Message",
+  "comp.idle": "Message Claude",
+  "comp.busy": "Queue a message for when this step ends",
+  "comp.needs": "Answer first, or write what comes next",
+  "comp.offline": "Not connected",
+  "comp.sending": "Sending",
+  "comp.sent": "Sent. Claude has taken it.",
+  "comp.queued": "Sent. It waits until this step ends.",
 } as const;
 
 export type Key = keyof typeof en;

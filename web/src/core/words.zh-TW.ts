@@ -504,6 +504,16 @@ const zhTW: Words = {
   "palette.found": "找到 {n} 個",
   "palette.open": "開啟",
   "palette.only": "只看指令",
+  "act.message": "寫訊息給 Claude",
+  "comp.title": "給 {title} 的訊息",
+  "comp.open": "訊息",
+  "comp.idle": "傳訊息給 Claude",
+  "comp.busy": "排入訊息，待此步驟結束",
+  "comp.needs": "先作答，或寫下接下來要說的",
+  "comp.offline": "未連線",
+  "comp.sending": "傳送中",
+  "comp.sent": "已送出，Claude 已收到。",
+  "comp.queued": "已送出，待此步驟結束後處理。",
 };
 
 CATALOGUE["zh-TW"] = zhTW;
