@@ -13,7 +13,10 @@ use serde_json::json;
 const QUIET: Duration = Duration::from_millis(1500);
 
 fn send(lab: &Lab, tab: &Tab<'_>, text: &str) -> Result<Outcome> {
-    lab.post(&format!("/api/tabs/{}/prompt", tab.id), &json!({"text": text}))
+    lab.post(
+        &format!("/api/tabs/{}/prompt", tab.id),
+        &json!({"text": text}),
+    )
 }
 
 fn in_box(tab: &Tab<'_>, wanted: &str) -> Result<()> {
@@ -21,13 +24,12 @@ fn in_box(tab: &Tab<'_>, wanted: &str) -> Result<()> {
         .with_context(|| format!("not {wanted:?} in Claude's box:\n{}", tab.screen()))
 }
 
-/// The prompts of the person in what Claude was last asked.
-fn prompts(lab: &Lab) -> String {
-    lab.fake()
-        .requests()
+/// Whether Claude was asked this, in one prompt.
+fn asked(lab: &Lab, words: &str) -> bool {
+    let requests = lab.fake().requests();
+    requests
         .iter()
-        .map(std::string::ToString::to_string)
-        .collect()
+        .any(|request| request.prompt.contains(words))
 }
 
 #[test]
@@ -54,16 +56,15 @@ fn a08_a_prompt_is_never_merged_with_a_draft_and_two_lines_are_one() -> Result<(
     lab.latency("prompt to taken", 4000.0, outcome.from_ns, outcome.to_ns)?;
     tab.settle("review(finished)")?;
     in_box(&tab, "")?;
-    let asked = prompts(&lab);
-    ensure!(asked.contains("say first\\n1 second"), "not as one prompt");
-    ensure!(!asked.contains("say merged"), "what was refused arrived");
+    ensure!(asked(&lab, "say first\n1 second"), "not as one prompt");
+    ensure!(!asked(&lab, "merged"), "what was refused arrived");
 
     // What is long stands in the box as one mark, and is whole all the same.
     let long = format!("say long\n{}the end", "one more line\n".repeat(40));
     let outcome = send(&lab, &tab, &long)?;
     ensure!(outcome.is_sent(), "{outcome:?}");
     tab.settle("review(finished)")?;
-    ensure!(prompts(&lab).contains("one more line\\nthe end"), "cut");
+    ensure!(asked(&lab, "one more line\nthe end"), "cut");
 
     // A dialog is drawn: nothing is typed into it.
     tab.enter("bash: touch a08.txt ;; say after")?;
@@ -73,8 +74,8 @@ fn a08_a_prompt_is_never_merged_with_a_draft_and_two_lines_are_one() -> Result<(
     ensure!(why.contains("asks something"), "{why}");
     tab.stays(QUIET)?;
     ensure!(!tab.dir.join("a08.txt").exists(), "the digit was a choice");
-    let asked = tab.open_card()?;
-    ensure!(lab.answer(&asked, &json!({"do": "reject"}))?.is_sent());
+    let card = tab.open_card()?;
+    ensure!(lab.answer(&card, &json!({"do": "reject"}))?.is_sent());
 
     // While Claude works, it waits in Claude's own queue.
     tab.settle("idle")?;
@@ -83,6 +84,6 @@ fn a08_a_prompt_is_never_merged_with_a_draft_and_two_lines_are_one() -> Result<(
     let outcome = send(&lab, &tab, "say queued")?;
     ensure!(outcome.is_sent(), "{outcome:?}");
     in_box(&tab, "")?;
-    until(PATIENCE, || prompts(&lab).contains("say queued").then_some(())).context("it was lost")?;
+    until(PATIENCE, || asked(&lab, "say queued").then_some(())).context("it was lost")?;
     Ok(())
 }

@@ -403,7 +403,6 @@ const en = {
   "said.historyFailed": "No history.",
   "said.rowGone": "That session has ended.",
 
-  "alerts.title": "Notifications",
   "alerts.lead": "Tells you on this device when a session needs you, also with this page closed.",
   "alerts.on": "On this device",
   "alerts.asks": "When input is needed",
@@ -422,7 +421,6 @@ const en = {
   "alerts.test": "Send a test",
   "alerts.last": "Last delivery {t} ago: {how}",
   "alerts.delivered": "delivered",
-  "alerts.devices": "Signed-in devices",
   "alerts.this": "this device",
   "alerts.seen": "last used {t} ago",
   "alerts.revoke": "Sign out {name}",

@@ -400,7 +400,6 @@ const zhTW: Words = {
   "said.historyFailed": "無法取得紀錄。",
   "said.rowGone": "那個工作階段已結束。",
 
-  "alerts.title": "通知",
   "alerts.lead": "工作階段需要你時在此裝置通知你，關閉這個頁面也會通知。",
   "alerts.on": "此裝置",
   "alerts.asks": "需要輸入時",
@@ -419,7 +418,6 @@ const zhTW: Words = {
   "alerts.test": "傳送測試",
   "alerts.last": "上次傳送在 {t}前：{how}",
   "alerts.delivered": "已送達",
-  "alerts.devices": "已登入的裝置",
   "alerts.this": "此裝置",
   "alerts.seen": "上次使用在 {t}前",
   "alerts.revoke": "將 {name} 登出",
