@@ -26,6 +26,8 @@ const AGAIN: Duration = Duration::from_millis(20);
 const TRIES: u32 = 5;
 
 const QUEUED: &str = "It waits until Claude's step ends.";
+const DRAFT: &str =
+    "Something is typed into Claude's box in the terminal; send or clear it there first.";
 const STANDS: &str = "It stands in Claude's box and was not submitted; open the terminal.";
 
 /// Sends a prompt once.
@@ -188,7 +190,9 @@ fn is_busy(seal: &Seal) -> bool {
 fn empty(front: &Front) -> Result<(), Not> {
     match front {
         Front::Prompt { draft: None } => Ok(()),
-        Front::Prompt { draft: Some(_) } | Front::Menu(_) | Front::Other => Err(instead(front)),
+        // What was entered in the terminal this moment may still stand there.
+        Front::Prompt { draft: Some(_) } => Err(Not::Yet(DRAFT)),
+        Front::Menu(_) | Front::Other => Err(instead(front)),
         Front::Dialog(_) => Err(other("Claude asks something; answer or reject that.")),
     }
 }
@@ -253,7 +257,7 @@ mod tests {
         let draft = Front::Prompt {
             draft: Some("half a thought".into()),
         };
-        assert!(matches!(empty(&draft), Err(Not::Other(_))));
+        assert!(empty(&draft).is_err());
         assert!(matches!(
             empty(&Front::Menu("Model".into())),
             Err(Not::Other(_))
