@@ -36,3 +36,49 @@ test("list, session and terminal work at phone width", async () => {
   await picture(page, "phone-claude");
   assert.deepEqual(page.faults, []);
 });
+
+test("search, settings and a message are there at phone and tablet width, in both themes, with nothing wrong for a screen reader", async () => {
+  const claude = await lab.tab("claude-code", 2);
+  for (const [size, viewport] of [["phone", { width: 390, height: 844 }], ["tablet", { width: 820, height: 1180 }]]) {
+    const page = await lab.open({ flags: READABLE, viewport, hasTouch: true, isMobile: true });
+    const look = async (name) => {
+      for (const colorScheme of ["dark", "light"]) {
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await violations(page), [], `${name} ${size} ${colorScheme}`);
+        await picture(page, `${name}-${size}-${colorScheme}`);
+      }
+      const [wide, inner] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+      assert.equal(wide, inner, `${name} ${size}: nothing hangs over the edge`);
+    };
+    await page.getByRole("button", { name: /^Search/ }).tap();
+    await page.getByRole("combobox", { name: "Search sessions and commands" }).waitFor();
+    await look("palette");
+    const heights = await page.getByRole("option").evaluateAll((options) => options.map((option) => option.getBoundingClientRect().height));
+    assert.ok(Math.min(...heights) >= 48, "as large as a thumb");
+    await page.getByRole("dialog", { name: "Command palette" }).getByRole("button", { name: "Close" }).tap();
+
+    await page.getByRole("button", { name: "Settings" }).tap();
+    const dialog = page.getByRole("dialog", { name: "Settings" });
+    for (const part of ["Appearance", "Keyboard", "Notifications", "Signed-in devices"]) {
+      await dialog.getByRole("button", { name: part, exact: true }).tap();
+      await dialog.getByRole("heading", { name: part }).waitFor();
+      await look(`settings-${part.toLowerCase().replaceAll(/\W/g, "")}`);
+    }
+    await dialog.getByRole("button", { name: "Appearance", exact: true }).tap();
+    await dialog.getByText("繁體中文").tap();
+    await page.getByRole("dialog", { name: "設定" }).getByRole("heading", { name: "外觀" }).waitFor();
+    await page.getByRole("dialog", { name: "設定" }).getByText("English").tap();
+    await dialog.getByRole("button", { name: "Close" }).tap();
+    if (size === "phone") {
+      await page.locator(`button[data-tab="${claude.id}"]`).tap();
+      await terminal(page, claude);
+      await until("Claude's box", async () => /manual mode|\? for shortcuts/.test(await drawn(page)));
+      await page.getByRole("button", { name: "Message", exact: true }).tap();
+      await page.getByRole("textbox", { name: /^Message to / }).fill("say from a phone");
+      await look("composer");
+      await page.getByRole("region", { name: /^Message to / }).getByRole("button", { name: "Send" }).tap();
+      await page.getByText("Sent. Claude has taken it.").waitFor();
+    }
+    assert.deepEqual(page.faults, []);
+  }
+});

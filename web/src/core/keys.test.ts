@@ -1,7 +1,8 @@
 // The map of keys: each chord once, none that a browser keeps or a program needs, and what a person may choose instead.
 
 import { expect, test } from "vitest";
-import { ACTIONS, actionOf, capsOf, chordOf, conflict, DEFAULTS, FIXED, judge, keyMap, type Press, readBindings } from "./keys.ts";
+import { ACTIONS, actionOf, capsOf, chordOf, conflict, DEFAULTS, judge, keyMap, type Press, readBindings } from "./keys.ts";
+import { FIXED } from "./keys-fixed.ts";
 
 const PLATFORMS = ["pc", "mac"] as const;
 const press = (code: string, ...held: ("alt" | "ctrl" | "meta" | "shift")[]): Press => ({

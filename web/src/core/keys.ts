@@ -72,16 +72,6 @@ export type Action = (typeof ACTIONS)[number]["id"];
 /** What the action is called, in the palette and in the lists of keys. */
 export const nameOf = (action: Action): Key => `act.${action}`;
 
-/** Keys that mean something only where they are pressed. They are shown with the others and can't be changed. */
-export const FIXED = [
-  { name: "keys.answer", group: "attention", pc: ["Digit1", "Digit9"], mac: ["Digit1", "Digit9"] },
-  { name: "keys.open", group: "attention", pc: ["Enter"], mac: ["Enter"] },
-  { name: "keys.put", group: "attention", pc: ["KeyD"], mac: ["KeyD"] },
-  { name: "keys.outside", group: "around", pc: ["Ctrl+KeyK"], mac: [] },
-  { name: "keys.copy", group: "terminal", pc: ["Ctrl+Shift+KeyC"], mac: ["Meta+KeyC"] },
-  { name: "keys.paste", group: "terminal", pc: ["Ctrl+Shift+KeyV"], mac: ["Meta+KeyV"] },
-] as const satisfies readonly { name: Key; group: Group; pc: readonly Chord[]; mac: readonly Chord[] }[];
-
 /** What a person has chosen. An empty text: no key. */
 export type Chosen = Readonly<Partial<Record<Action, Chord>>>;
 /** `alt-shift`: for those who need Alt inside a terminal, our whole layer lies one key further. Not on macOS. */

@@ -6,8 +6,7 @@ import { LANGUAGES } from "../core/words.ts";
 import { page } from "../page.svelte.ts";
 import { settings } from "../settings.svelte.ts";
 import { ask } from "./ask.svelte.ts";
-import { composer } from "./composer.svelte.ts";
-import { passNext } from "./layer.ts";
+import { pass } from "./pass.ts";
 import { moveRegion } from "./regions.ts";
 import { sheet } from "./sheet.svelte.ts";
 
@@ -23,7 +22,7 @@ const DEEDS: Record<Action, Deed> = {
   attention: { run: () => (page.bellOpen = !page.bellOpen) },
   why: { run: () => (page.whyOf = page.whyOf === null ? page.currentId : null), can: () => page.current !== null },
   dismiss: { run: () => page.current !== null && page.dismiss(page.current), can: () => page.live && page.current?.state === "review" },
-  message: { run: () => (composer.open = !composer.open), can: () => page.current !== null && page.current.state !== null },
+  message: { run: () => (sheet.message = !sheet.message), can: () => page.current !== null && page.current.state !== null },
   stop: { run: () => page.current !== null && page.stop(page.current), can: () => page.live && page.current?.state === "busy" },
   palette: { run: () => (sheet.name === "palette" ? sheet.close() : sheet.open("palette")) },
   "next-region": { run: () => moveRegion(1) },
@@ -67,11 +66,6 @@ export function act(action: Action): void {
 export function commands(): Action[] {
   const keysOnly: readonly Action[] = ["palette", "next-region", "previous-region", "send-next"];
   return ACTIONS.map((action) => action.id).filter((id) => !keysOnly.includes(id) && DEEDS[id].can?.() !== false);
-}
-
-export function pass(on: boolean): void {
-  sheet.passing = on;
-  passNext(on);
 }
 
 /** Hidden: shows it and goes there. Elsewhere: goes there. There: hides it, and the terminal has the keys again. */

@@ -8,6 +8,8 @@ export type Section = (typeof SECTIONS)[number];
 class Sheet {
   name = $state<SheetName | null>(null);
   section = $state<Section>("appearance");
+  /** The message box is open over the terminal of the session on screen. */
+  message = $state(false);
   /** The next key goes to the program. */
   passing = $state(false);
   /** Who is given the next keys whatever they mean: a setting that asks for one. */

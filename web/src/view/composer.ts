@@ -22,8 +22,6 @@ const isText = (value: unknown): value is string => typeof value === "string";
 const isDraft = (value: unknown): value is [string, string] => Array.isArray(value) && value.length === 2 && value.every(isText);
 
 class Composer {
-  /** It is shown over the terminal of the session on screen. */
-  open = $state(false);
   #drafts = new Map(stored("drafts", isDraft));
   #history = stored("prompts", isText);
 
