@@ -14,6 +14,8 @@ class Sheet {
   passing = $state(false);
   /** Who is given the next keys whatever they mean: a setting that asks for one. */
   taking = $state.raw<((event: KeyboardEvent) => void) | null>(null);
+  /** What was typed after a key of ours, before what it opens was drawn: it is meant for that. */
+  early = "";
   #from: HTMLElement | null = null;
 
   open(name: SheetName): void {
