@@ -199,7 +199,9 @@ impl Judge<'_> {
             } else if *to > deadline {
                 // It came too late, by way of another wrong one, or it was left again.
                 self.verdict.flaps.push(fault);
-            } else if badge.is_some_and(|badge| !self.was_right(badge, *from, *to)) {
+            } else if badge.is_some_and(|badge| {
+                !self.was_right(badge, *from, *to) && !self.only_goes_on(span, badge, *to)
+            }) {
                 let before = place
                     .checked_sub(1)
                     .map(|before| &self.truth.spans[before].want);
@@ -292,6 +294,22 @@ impl Judge<'_> {
                     .iter()
                     .any(|want| self.says(Some(badge), want, false))
         })
+    }
+
+    /// Whether all that is not yet shown is that the process goes on, which has a deadline of its own: what it does
+    /// then may be seen before it.
+    fn only_goes_on(&self, span: &Span, badge: &Shown, to: i64) -> bool {
+        let goes_on = Shown {
+            suspended: false,
+            ..badge.clone()
+        };
+        let mut spans = self.truth.spans.iter();
+        badge.suspended
+            && spans.any(|fg| fg.kind == Kind::Resumed && fg.lo <= to && to <= fg.due)
+            && span
+                .want
+                .iter()
+                .any(|want| self.says(Some(&goes_on), want, false))
     }
 
     fn first_right(&self, span: &Span, over: i64, shown: &[Shown]) -> Option<i64> {
@@ -588,6 +606,38 @@ mod tests {
             (Kind::Finished, Some(130)),
         ];
         assert_eq!(took, expected);
+    }
+
+    #[test]
+    fn what_a_process_does_may_be_seen_before_that_it_goes_on() {
+        let mut run = a_turn();
+        let key = |ms: i64, aim| Key { at: ms * MS, aim };
+        run.keys.push(key(2500, Aim::Suspend));
+        run.keys.push(key(3950, Aim::Foreground));
+        run.seen.insert(2, seen(2550, Class::Shell, Tail::Other));
+        run.seen.insert(3, seen(3980, Class::Working, Tail::Other));
+        let badges = |goes_on: i64| {
+            let mut badges = shown(&[
+                (0, "none"),
+                (1000, "idle"),
+                (2060, "busy"),
+                (2700, "busy"),
+                (4100, "review(finished)"),
+                (goes_on, "review(finished)"),
+            ]);
+            for badge in &mut badges[3..5] {
+                badge.suspended = true;
+            }
+            badges
+        };
+        let judged = |goes_on| {
+            let truth = truth::conclude(&run);
+            let told = told(&[5300], "review");
+            let verdict = judge(Whose::Ours, &run, &truth, &badges(goes_on), &told);
+            verdict.flaps.len() + verdict.overdue.len()
+        };
+        assert_eq!(judged(4300), 0);
+        assert_ne!(judged(9000), 0, "a second is enough for that");
     }
 
     #[test]
