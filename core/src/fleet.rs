@@ -87,6 +87,22 @@ pub enum Changes {
     Rows(Vec<(usize, Item)>),
 }
 
+impl Changes {
+    /// Makes of the rows that were last spoken of those that are now.
+    pub fn apply(self, rows: &mut Vec<Item>) {
+        match self {
+            Self::All(all) => *rows = all,
+            Self::Rows(changed) => {
+                for (number, row) in changed {
+                    if let Some(place) = rows.get_mut(number) {
+                        *place = row;
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// A pane's session that went on in a background job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Handover {
@@ -151,7 +167,6 @@ impl Fleet {
                 if agent.host != self.host || self.dead.contains(&agent) {
                     return;
                 }
-                self.agents.touch_all();
                 if let Some(pane) = &process.pane {
                     self.ended_panes.remove(pane);
                 }
@@ -261,7 +276,6 @@ impl Fleet {
                 }
             }
             Event::RecoveryEnded => {
-                self.agents.touch_all();
                 self.ctx.recovered.get_or_insert(now.boot);
                 // Nobody has seen these processes: they ended while the server was down.
                 for agent in std::mem::take(&mut self.restored).into_keys() {
@@ -434,7 +448,6 @@ impl Fleet {
     }
 
     fn died(&mut self, now: Stamp, agent: AgentKey) {
-        self.agents.touch_all();
         self.bury(agent.clone());
         if let Some(handover) = self.handovers.remove(&agent) {
             self.leave_to(now, &handover);

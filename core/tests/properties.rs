@@ -13,8 +13,8 @@ use purplemux_core::witness::{
     ToolCall, TranscriptFact, TranscriptKind, WaitingFor,
 };
 use purplemux_core::{
-    AgentKey, Badge, Changes, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId,
-    PaneKey, Stamp, Time, TmuxServer,
+    AgentKey, Badge, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId, PaneKey,
+    Stamp, Time, TmuxServer,
 };
 
 const BOOTED: i64 = 1_000_000_000_000;
@@ -133,14 +133,7 @@ impl Checked {
         let effects = self.fleet.step(at(self.now), event.clone());
         assert_eq!(effects, twin.step(at(self.now), event), "the same twice");
         self.effects(effects);
-        match self.fleet.changes() {
-            Changes::All(rows) => self.rows = rows,
-            Changes::Rows(changed) => {
-                for (number, row) in changed {
-                    self.rows[number] = row;
-                }
-            }
-        }
+        self.fleet.changes().apply(&mut self.rows);
         assert_eq!(self.rows, self.fleet.items(), "nothing else has changed");
         self.invariants();
         for answer in std::mem::take(&mut self.answers) {

@@ -15,8 +15,8 @@ use purplemux_core::witness::{
     StartSource, ToolCall, TranscriptFact, TranscriptKind, WaitingFor,
 };
 use purplemux_core::{
-    AgentKey, Badge, Changes, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId,
-    Item, PaneKey, Stamp, Time, TmuxServer,
+    AgentKey, Badge, ConversationId, Effect, EpisodeId, Event, Fleet, HookId, HostId, Item,
+    PaneKey, Stamp, Time, TmuxServer,
 };
 
 /// Unix ms at which the machine of the scripts was booted.
@@ -157,14 +157,7 @@ impl World {
     /// Gives the fleet one event now, answers what it asks, writes down what is seen.
     pub fn step(&mut self, event: Event) {
         let effects = self.fleet.step(self.at(self.now), event);
-        match self.fleet.changes() {
-            Changes::All(rows) => self.rows = rows,
-            Changes::Rows(changed) => {
-                for (number, row) in changed {
-                    self.rows[number] = row;
-                }
-            }
-        }
+        self.fleet.changes().apply(&mut self.rows);
         assert_eq!(self.rows, self.fleet.items(), "nothing else has changed");
         let mut answers = Vec::new();
         let mut told = Vec::new();
