@@ -103,14 +103,7 @@ impl Own {
     fn says(&self, claude_dir: &Path, status: &str) {
         let sessions = claude_dir.join("sessions");
         fs::create_dir_all(&sessions).unwrap();
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap();
-        let start = stat
-            .rsplit_once(") ")
-            .unwrap()
-            .1
-            .split(' ')
-            .nth(19)
-            .unwrap();
+        let start = support::standin::start_of(self.pid);
         let file = json!({
             "pid": self.pid,
             "procStart": start,

@@ -32,11 +32,9 @@ fn claude_in(server: &TestServer, browser: &Browser<'_>, viewer: &mut Viewer, ta
     viewer.until(|viewer| row(viewer, tab).pid.is_some());
     let pid = row(viewer, tab).pid.unwrap();
     let conversation = format!("00000000-0000-4000-8000-{pid:012}");
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let mut fields = stat.rsplit_once(") ").unwrap().1.split(' ');
     let now = support::standin::now_ms();
     let file = json!({
-        "pid": pid, "procStart": fields.nth(19).unwrap(), "cwd": "/", "version": "2.1.332",
+        "pid": pid, "procStart": support::standin::start_of(pid), "cwd": "/", "version": "2.1.332",
         "sessionId": conversation, "kind": "interactive", "entrypoint": "cli",
         "updatedAt": now, "statusUpdatedAt": now, "status": "idle",
     });

@@ -103,16 +103,9 @@ impl Player {
         };
         viewer.until(|viewer| found(viewer).is_some());
         let pid = found(viewer).unwrap();
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-        let start = stat
-            .rsplit_once(") ")
-            .unwrap()
-            .1
-            .split(' ')
-            .nth(19)
-            .unwrap();
+        let start = support::standin::start_of(pid);
         Self {
-            start: start.to_owned(),
+            start,
             left: steps(recording),
             tab,
             pid,

@@ -394,11 +394,9 @@ fn claude_in(server: &TestServer, browser: &Browser<'_>, tab: &str) -> u32 {
 fn write_status(server: &TestServer, pid: u32, status: &str) {
     let sessions = server.dir.path().join("person/.claude/sessions");
     fs::create_dir_all(&sessions).unwrap();
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let mut fields = stat.rsplit_once(") ").unwrap().1.split(' ');
     let now = support::standin::now_ms();
     let file = json!({
-        "pid": pid, "procStart": fields.nth(19).unwrap(), "cwd": "/", "version": "2.1.332",
+        "pid": pid, "procStart": support::standin::start_of(pid), "cwd": "/", "version": "2.1.332",
         "sessionId": format!("00000000-0000-4000-8000-{pid:012}"), "kind": "interactive",
         "entrypoint": "cli", "updatedAt": now, "statusUpdatedAt": now, "status": status,
     });
@@ -411,15 +409,7 @@ fn p09_what_is_scrolled_away_is_not_seen_and_text_leaves_the_scroll_back() {
     let browser = server.browser();
     let tab = browser.tab();
     let pid = claude_in(&server, &browser, &tab);
-    let start = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let start = start
-        .rsplit_once(") ")
-        .unwrap()
-        .1
-        .split(' ')
-        .nth(19)
-        .unwrap()
-        .to_owned();
+    let start = support::standin::start_of(pid);
     let hook = |event: &str| {
         let body = json!({
             "hook_event_name": event, "session_id": format!("00000000-0000-4000-8000-{pid:012}"),
@@ -585,14 +575,7 @@ fn n03_n06_keys_go_to_the_agent_s_own_pane_and_never_to_who_comes_after_it() {
     eventually("it is a claude", || {
         fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "claude")
     });
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let start = stat
-        .rsplit_once(") ")
-        .unwrap()
-        .1
-        .split(' ')
-        .nth(19)
-        .unwrap();
+    let start = support::standin::start_of(pid);
     let folder = dir.join("person/.claude/sessions");
     fs::create_dir_all(&folder).unwrap();
     let now = support::standin::now_ms();

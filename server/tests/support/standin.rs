@@ -36,9 +36,7 @@ impl Standin {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
-        let mut fields = stat.rsplit_once(") ").unwrap().1.split(' ');
-        let start = fields.nth(19).unwrap().parse().unwrap();
+        let start = start_of(child.id()).parse().unwrap();
         Self {
             child,
             start,
@@ -194,6 +192,13 @@ impl Drop for Standin {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
+}
+
+/// When a process was started: field 22 of `/proc/PID/stat` (proc(5)).
+pub fn start_of(pid: impl std::fmt::Display) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    fields.split(' ').nth(19).unwrap().to_owned()
 }
 
 pub fn now_ms() -> u128 {
