@@ -4,6 +4,7 @@
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vitest/config";
 import { budget } from "./vite/budget.ts";
+import { shared } from "./vite/chunks.ts";
 import { compress } from "./vite/compress.ts";
 import { worker } from "./vite/worker.ts";
 
@@ -17,6 +18,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: shared() }] } } },
   },
   // The server checks Host and Origin; in front of it the page has to say the server's own.
   server: { proxy: { "/api": { target: server, ws: true, changeOrigin: true, headers: { origin: server } } } },

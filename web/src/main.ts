@@ -22,8 +22,8 @@ const code = takeCode();
 const target = document.getElementById("app");
 if (target === null) throw new Error("index.html has no #app");
 shareBeat();
-// A phone's screens are on their way before anybody asks for them; where they can't be had, nothing is shown there.
-if (!matchMedia("(min-width: 700px)").matches) import("./view/Phone.svelte").catch(() => undefined);
+// The screens of this width are on their way before anybody asks for them; where they can't be had, nothing is shown there.
+(matchMedia("(min-width: 700px)").matches ? import("./view/Desk.svelte") : import("./view/Phone.svelte")).catch(() => undefined);
 // No `await` at the top: what the entry shares with later parts could then not stay in it.
 void settings.speak().then(() => {
   mount(App, { target });
