@@ -15,6 +15,9 @@ use crate::witness::TranscriptKind;
 /// An end marker counts for the lost Stop once this long has passed without one.
 pub(crate) const STOP_GRACE: Duration = Duration::from_millis(500);
 
+/// A tool's hook that is stamped this long after a turn's end is the next turn's: its process may be slow to start.
+const TURN_SKEW: Duration = Duration::from_secs(1);
+
 /// What hooks and transcript amount to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Base {
@@ -105,6 +108,9 @@ impl Verdict {
     fn hook(&mut self, turns: &Turns, turn: &Turn) {
         let at = turn.at;
         let main = turn.lane.is_none();
+        if main && self.was_cut_off(turn) {
+            return;
+        }
         match &turn.what {
             What::Prompted { typed } => {
                 if *typed {
@@ -129,9 +135,15 @@ impl Verdict {
                     .and_then(|id| turns.call(id))
                     .unwrap_or(tool);
                 self.asks.tool_ended(at, turn.lane.as_ref(), call);
-                if self.asks.iter().next().is_none()
-                    && matches!(self.base, Base::Needs | Base::Unknown)
-                {
+                let works = match self.base {
+                    Base::Nothing | Base::Unknown | Base::Needs => true,
+                    // Its turn's other hooks were lost. A hook of the turn before may be slow to start.
+                    Base::Idle { interrupted: false } | Base::Ended(_) => {
+                        main && at.boot > self.since.boot + TURN_SKEW
+                    }
+                    Base::Idle { interrupted: true } | Base::Busy => false,
+                };
+                if works && self.asks.iter().next().is_none() {
                     self.be(Base::Busy, at);
                 }
             }
@@ -159,7 +171,9 @@ impl Verdict {
             What::Started => {
                 self.asks.forget(at.boot);
                 self.compacting = false;
-                self.be(Base::Idle { interrupted: false }, at);
+                // Also where it was idle already: what was said before is another conversation's.
+                self.base = Base::Idle { interrupted: false };
+                self.since = at;
             }
             What::Stopped(stop) => {
                 self.asks.forget_main(at.boot);
@@ -175,6 +189,23 @@ impl Verdict {
             }
             What::PromptNoticed => self.be(Base::Needs, at),
         }
+    }
+
+    /// Esc ended the turn while the process of this hook was still to start: only a prompt begins another.
+    fn was_cut_off(&self, turn: &Turn) -> bool {
+        let of_a_tool = match &turn.what {
+            What::ToolStarted(_) | What::ToolEnded(_) | What::Asked(_) | What::FormAsked(_) => true,
+            What::Prompted { .. }
+            | What::FormAnswered
+            | What::CompactStarted
+            | What::CompactEnded
+            | What::Started
+            | What::Stopped(_)
+            | What::PromptNoticed => false,
+        };
+        of_a_tool
+            && self.base == Base::Idle { interrupted: true }
+            && turn.at.boot <= self.since.boot + TURN_SKEW
     }
 
     fn line(&mut self, turns: &Turns, line: &Line, now: Time) {

@@ -260,8 +260,13 @@ impl Agent {
             rest.late = None;
             return true;
         }
+        // A prompt line written since the file said idle began something newer, and what follows it may be that one's.
+        let next = self.turns.prompt_line_after(late.start);
+        let next = next.filter(|line| late.until.is_some() && line.boot > rest.ended);
         let newest = self.turns.deciding().next_back().filter(|t| {
-            t.at.boot >= late.start.boot && late.until.is_none_or(|until| t.at.boot <= until)
+            t.at.boot >= late.start.boot
+                && late.until.is_none_or(|until| t.at.boot <= until)
+                && next.is_none_or(|next| t.at.boot < next.boot)
         });
         if newest
             .is_some_and(|t| matches!(t.what, What::Prompted { .. }) && t.at.boot > late.start.boot)
@@ -282,7 +287,7 @@ impl Agent {
                 rest.badge = RestBadge::Idle { label: None };
                 return true;
             }
-            Some(_) | None => match self.turns.end_in_transcript(spent.unwrap_or(late.start)) {
+            Some(_) | None => match self.turns.end_between(spent.unwrap_or(late.start), next) {
                 TranscriptEnd::Ended { error, message } => (bare_stop(error, message), true),
                 TranscriptEnd::Interrupted => {
                     rest.late = None;
@@ -549,6 +554,10 @@ impl Agent {
         if spell.kept {
             return spell.dialog.is_some();
         }
+        if spell.dialog.is_none() && self.file_torn.is_some() {
+            // It was answered, or never was one; what the file says now is not known.
+            return false;
+        }
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
@@ -557,7 +566,7 @@ impl Agent {
     }
 
     /// A tool started since `from` has no result. Its PreToolUse may be late or lost: then the transcript has the call.
-    fn tool_stands_open(&self, from: Stamp) -> bool {
+    pub(super) fn tool_stands_open(&self, from: Stamp) -> bool {
         let mut written = self.turns.open_lines(from).into_iter();
         !self.turns.open_tools(from.boot).is_empty() || written.any(|call| !self.turns.ended(call))
     }

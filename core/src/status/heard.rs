@@ -480,8 +480,9 @@ impl Agent {
             return Phase::Resting(rest);
         }
         // All markers of a turn are written before the file says idle (measured: 9 to 200 ms, 2.1.332).
+        let done = rest.ended.max(rest.used).max(rest.started);
         let after = Stamp {
-            boot: old.since.boot.max(rest.ended).max(rest.used) + JUST_AFTER,
+            boot: old.since.boot.max(done) + JUST_AFTER,
             ..old.since.later_ms()
         };
         let looked_for = rest.late.map(|late| late.start);
@@ -509,11 +510,17 @@ impl Agent {
             .turns
             .deciding()
             .filter(|t| t.at.boot > after && t.at.boot <= new.since.boot);
-        let first = unseen.find(|t| {
-            matches!(
-                t.what,
-                What::Prompted { .. } | What::Stopped(_) | What::CompactStarted
-            )
+        let first = unseen.find(|t| match &t.what {
+            What::Prompted { .. } | What::Stopped(_) | What::CompactStarted => true,
+            // Of a tool that was cut off, its hook's process may have been slow to start.
+            What::ToolStarted(_) => t.at.boot > after + SPELL_SKEW,
+            What::ToolEnded(_)
+            | What::Asked(_)
+            | What::FormAsked(_)
+            | What::FormAnswered
+            | What::CompactEnded
+            | What::Started
+            | What::PromptNoticed => false,
         });
         first.map(|t| t.at)
     }

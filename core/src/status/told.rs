@@ -173,6 +173,7 @@ impl Agent {
                 if let (Some(late), RestBadge::Idle { .. }) = (rest.late, &rest.badge)
                     && late.until.is_some()
                     && self.shown == Some(Badge::Idle)
+                    && !self.cut_off(rest, late.start)
                 {
                     return Some(unknown(late.start));
                 }
@@ -214,6 +215,12 @@ impl Agent {
             episode: rest.episode.map(|episode| episode.id),
             tab: None,
         })
+    }
+
+    /// A restart found a menu over a turn that was cut off in a tool. The next one would take that tool for asking.
+    fn cut_off(&self, rest: &Rest, start: Stamp) -> bool {
+        let menu = self.status.as_ref().map(Status::kind) == Some(StatusKind::Menu);
+        menu && rest.recovered && self.tool_stands_open(start)
     }
 
     /// What is kept of a verdict that is newer than the badge that is shown, or the same badge from another moment.
@@ -352,6 +359,8 @@ impl Agent {
                 rest.since = now;
                 rest.late = None;
                 rest.by_transcript = false;
+                // Its Stop may still be on its way.
+                rest.used = rest.used.max(now.boot);
             }
             Phase::Closing(closing) => {
                 closing.spell.before.badge = RestBadge::Idle { label: None };

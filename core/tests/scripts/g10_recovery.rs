@@ -1296,3 +1296,85 @@ fn c03_h02_a_tool_that_was_cut_off_is_no_dialog_behind_a_menu() {
         ",
     );
 }
+
+#[test]
+fn r02_h05_what_was_written_before_a_clear_starts_no_turn_after_a_restart() {
+    // Nothing but its SessionStart told of the `/clear`, and the row was idle before and after.
+    check(
+        "
+        99000  found
+        100000 file none
+        100050 hook start startup
+        104000 tx@103344 end
+        104500 hook start clear
+        120000 restart
+        120001 found
+        120002 file@100000 none
+        120003 tx@103900 prompt
+        120200 recovered
+        140000 end
+        ",
+        "
+        102550  idle
+        120000  none
+        120001  idle
+        ",
+    );
+}
+
+#[test]
+fn h06_h11_a_turn_after_a_start_that_was_heard_ends_as_any_other() {
+    // The file could not be read while it was busy; the SessionStart is older than the turn.
+    check(
+        "
+        0    found
+        100  file none
+        210  file idle
+        215  hook start startup
+        260  torn
+        1160 file@610 idle since=610
+        3400 hook@520 stop
+        9000 end
+        ",
+        "
+        210   idle
+        3400  review finished
+        4600  notify
+        ",
+    );
+}
+
+#[test]
+fn q09_h02_a_menu_over_a_tool_that_was_cut_off_is_the_person_s_own_after_a_second_restart_too() {
+    check(
+        "
+        0      found
+        500    file idle
+        1000   restart
+        75000  found
+        75001  hook@66400 prompt
+        75002  hook@68900 pre Bash ls id=t1
+        75003  hook@69000 compact
+        75004  tx@66470 prompt
+        75005  tx@68900 tool Bash ls id=t1
+        75006  file@74900 menu
+        75200  recovered
+        100000 restart
+        105000 found
+        105001 tx@66470 prompt
+        105002 tx@68900 tool Bash ls id=t1
+        105003 file@74900 menu
+        105200 recovered
+        140000 end
+        ",
+        "
+        500   idle
+        1000  none
+        75000 idle
+        75006 unknown
+        75400 idle (ended without Stop)
+        100000  none
+        105000  idle
+        ",
+    );
+}

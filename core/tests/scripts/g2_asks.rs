@@ -1927,3 +1927,165 @@ fn q10_what_was_on_the_card_is_not_the_next_dialogs() {
         ",
     );
 }
+
+#[test]
+fn q08_h11_a_tool_s_start_alone_tells_of_a_turn_behind_a_menu() {
+    // The prompt's hook was lost, and the file could not be read while it was busy.
+    check(
+        &format!(
+            "{IDLE}
+        5000 torn
+        5210 hook pre Bash ls id=t1
+        5800 file@5340 menu
+        9000 end
+        "
+        ),
+        r#"
+        500   idle
+        5800  needs-input dialog "ls"
+        7000  notify
+        "#,
+    );
+    // Of a tool that Esc cut off, the process of its hook was slow to start: the menu is the person's.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        3000 file idle
+        3400 hook pre Bash ls id=t1
+        9000 file menu
+        9900 end
+        "
+        ),
+        "
+        500     idle
+        1000    busy
+        3500    idle
+        ",
+    );
+}
+
+#[test]
+fn q08_h11_no_dialog_follows_an_answered_one_while_the_file_cannot_be_read() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 tx tool Bash ls id=t1
+        1300 file menu
+        9000 torn
+        9100 hook post Bash ls id=t1
+        9600 tx tool form id=t2
+        9750 file@9650 idle
+        20000 end
+        "
+        ),
+        r#"
+        500   idle
+        1000  busy
+        1800  needs-input dialog "ls"
+        3000  notify
+        9400  busy
+        9400  withdraw
+        10150 idle (ended without Stop)
+        "#,
+    );
+}
+
+#[test]
+fn q14_a_result_alone_tells_of_a_turn() {
+    let start = "0 found\n 1000 hook start startup\n";
+    // All hooks before it were lost.
+    check(
+        &format!("{start} 9000 hook fail Bash ls id=t1\n 20000 end"),
+        "
+        1300  idle
+        9000  busy
+        ",
+    );
+    check(
+        &format!(
+            "{start}
+        2000 hook prompt
+        3000 hook stop
+        4000 hook post Bash ls id=t1   # that turn's: its process was slow to start
+        4001 hook post Bash ps id=t2
+        20000 end
+        "
+        ),
+        "
+        1300    idle
+        2000    busy
+        3000    review finished
+        4001    busy
+        ",
+    );
+}
+
+#[test]
+fn q14_what_esc_cut_off_asks_nobody() {
+    // The process of its request's hook started when the marker was written.
+    let turn = "
+        0    found
+        1000 hook start startup
+        2000 hook prompt
+        3000 hook pre Bash ls id=t1
+        3100 tx interrupt
+        ";
+    check(
+        &format!("{turn} 3101 hook pr Bash ls\n 20000 end"),
+        "
+        1300  idle
+        2000  busy
+        3100  idle (interrupted)
+        ",
+    );
+    check(
+        &format!("{turn} 4100 hook pr Bash ls\n 20000 end"),
+        "
+        1300    idle
+        2000    busy
+        3100    idle (interrupted)
+        ",
+    );
+    // After another prompt it is that one's.
+    check(
+        &format!("{turn} 3200 hook prompt\n 3300 hook pr Bash ls\n 20000 end"),
+        r#"
+        1300    idle
+        2000    busy
+        3100    idle (interrupted)
+        3200    busy
+        3300    needs-input permission "ls"
+        4500    notify
+        "#,
+    );
+}
+
+#[test]
+fn p09_h07_a_stop_that_comes_after_its_review_was_read_is_spent() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 tx error server_error
+        2005 file idle
+        5000 seen
+        6000 hook@2010 stopfail server_error
+        7000 file menu
+        9000 end
+        "
+        ),
+        "
+        500   idle
+        1000  busy
+        2505  review failed(server_error)
+        3705  notify
+        5000  idle (failed: server_error)
+        5000  withdraw
+        ",
+    );
+}

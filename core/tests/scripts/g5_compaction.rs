@@ -295,3 +295,39 @@ fn c01_h04_what_a_compaction_hid_comes_back_with_an_episode_or_not_at_all() {
     );
     assert!(world.kept[&'A'].episode.is_none());
 }
+
+#[test]
+fn c01_b04_a_turn_right_after_a_compaction_keeps_its_stop() {
+    // Its Stop is here before the file is busy; the transcript tells that it began after the compaction.
+    check(
+        &format!(
+            "{REVIEW}
+        17000 hook compact
+        17050 file busy
+        34620 hook compacted
+        34690 file idle
+        34800 tx@34712 boundary
+        34970 tx@34887 task
+        35050 hook stop
+        35054 file@34877 busy
+        35120 file busy since=35116
+        35360 hook stop
+        35630 file@35412 idle
+        40000 end
+        "
+        ),
+        "
+        500     idle
+        1000    busy
+        2060    review finished
+        3260    notify
+        17000   busy compacting
+        34620   busy
+        34690   review finished
+        35054   busy
+        35054   withdraw
+        35630   review finished
+        36830   notify
+        ",
+    );
+}
