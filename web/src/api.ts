@@ -162,6 +162,39 @@ export async function reopenTab(tab: string): Promise<void> {
   await ask("POST", `/api/tabs/${encodeURIComponent(tab)}/reopen`, {});
 }
 
+/** A past conversation; `item`: the row that it runs in now. */
+export type Conversation = { id: string; title: string; prompt: string; cwd: string; updated_ms: number; item: string | null };
+
+/** Those in whose title, first prompt or directory all the words are found, the newest first. */
+export async function conversations(words: string, most: number): Promise<Conversation[]> {
+  return (await (await ask("GET", `/api/conversations?q=${encodeURIComponent(words)}&most=${most}`)).json()) as Conversation[];
+}
+
+/** Takes one up in a new tab, whose id it answers with; without a pane the server finds the workspace. */
+export async function takeUp(conversation: string, place: { workspace: string; pane: string } | null): Promise<string> {
+  return text(await (await ask("POST", `/api/conversations/${encodeURIComponent(conversation)}/resume`, place ?? {})).json(), "tab");
+}
+
+/** Takes up in a tab what it offers. */
+export async function resumeTab(tab: string): Promise<void> {
+  await ask("POST", `/api/tabs/${encodeURIComponent(tab)}/resume`, {});
+}
+
+/** A tab offers its conversation no more. */
+export async function leaveOffer(tab: string): Promise<void> {
+  await ask("DELETE", `/api/tabs/${encodeURIComponent(tab)}/resume`);
+}
+
+/** What all devices of the person share. */
+export async function shared(): Promise<Record<string, unknown>> {
+  return (await (await ask("GET", "/api/settings")).json()) as Record<string, unknown>;
+}
+
+/** These words of the shared settings beside the others; null takes one away. */
+export async function share(change: Readonly<Record<string, unknown>>): Promise<void> {
+  await ask("PATCH", "/api/settings", change);
+}
+
 /** Why an item shows what it shows, asked anew each time. */
 export async function explain(item: string): Promise<Explanation> {
   return (await (await ask("GET", `/api/explain?item=${encodeURIComponent(item)}`)).json()) as Explanation;

@@ -100,6 +100,8 @@ class Page {
   readonly groups = $derived(this.fleet === null ? [] : groups(this.fleet));
   readonly rows = $derived(this.groups.flatMap((group) => group.items));
   readonly counts = $derived(counts(this.rows));
+  /** Tabs whose shell was started again, and that offer the conversation they had. */
+  readonly offers = $derived(this.rows.filter((item) => item.resume !== null));
   readonly waiting = $derived(attention(this.rows));
   readonly currentId = $derived.by(() => this.#choose());
   readonly current = $derived(this.currentId === null ? null : (this.fleet?.items.get(this.currentId) ?? null));
@@ -260,6 +262,28 @@ class Page {
     if (workspace !== null && pane !== null) this.#look(showing(this.view, workspace, pane.id, tab));
     this.open(tab);
     return tab;
+  }
+
+  /** Takes a past conversation up in a new tab: in this pane, else where its directory belongs. One that runs is shown. */
+  async takeUp(past: Pick<api.Conversation, "id" | "item">, pane: Pane | null): Promise<void> {
+    if (past.item !== null && this.fleet?.items.has(past.item) === true) return this.open(past.item);
+    await this.#try(settings.say("said.takeUpFailed"), async () => {
+      const workspace = pane === null ? null : (this.fleet?.workspaces.find((desk) => panesIn(desk.panes).some((found) => found.id === pane.id)) ?? null);
+      const tab = await api.takeUp(past.id, workspace === null || pane === null ? null : { workspace: workspace.id, pane: pane.id });
+      this.#made = tab;
+      this.open(tab);
+    });
+  }
+
+  /** Takes up in these tabs what they offer, each by itself: one that can't be keeps its offer. */
+  async resume(tabs: readonly string[]): Promise<void> {
+    for (const tab of tabs) await this.#try(settings.say("said.takeUpFailed"), () => api.resumeTab(tab));
+    this.refocus();
+  }
+
+  async leaveOffer(tab: string): Promise<void> {
+    await this.#try("", () => api.leaveOffer(tab));
+    this.refocus();
   }
 
   /** Answers false when an agent lives in the tab and `force` was not given: ask the person first. */

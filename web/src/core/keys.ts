@@ -63,6 +63,8 @@ export const ACTIONS = [
   { id: "equal-panes", group: "tabs", pc: null, mac: null },
   { id: "close-pane", group: "tabs", pc: null, mac: null },
   { id: "undo-close", group: "tabs", pc: null, mac: null },
+  { id: "conversations", group: "tabs", pc: null, mac: null },
+  { id: "resume-all", group: "tabs", pc: null, mac: null },
   { id: "new-workspace", group: "tabs", pc: null, mac: null },
   { id: "send-next", group: "terminal", pc: "Alt+KeyQ", mac: null },
 ] as const satisfies readonly Made[];

@@ -50,6 +50,8 @@ const DEEDS: Record<Action, Deed> = {
   "equal-panes": { run: () => void page.equalise(), can: () => page.live && hasPanes() },
   "close-pane": { run: () => void page.closePane(), can: () => page.live && hasPanes() },
   "undo-close": { run: () => void page.undoClose(), can: () => page.live && page.undo !== null },
+  conversations: { run: () => sheet.openPast(null), can: () => page.live },
+  "resume-all": { run: () => void page.resume(page.offers.map((item) => item.id)), can: () => page.live && page.offers.length > 0 },
   "new-workspace": { run: () => ask.newSpace(), can: () => page.live },
   "send-next": { run: () => pass(true) },
 };

@@ -1,13 +1,17 @@
-// What is laid over the whole page until it is put away: the palette, the keys, the settings. Owns that there is one at a
+// What is laid over the whole page until it is put away: the palette, the keys, the settings, past conversations. Owns that there is one at a
 // time, and that the focus goes back to where it was; must never be open over a question that waits for an answer.
 
-export type SheetName = "palette" | "help" | "settings";
+import type { Pane } from "../core/layout.ts";
+
+export type SheetName = "palette" | "help" | "settings" | "conversations";
 export const SECTIONS = ["appearance", "keyboard", "notifications", "devices"] as const;
 export type Section = (typeof SECTIONS)[number];
 
 class Sheet {
   name = $state<SheetName | null>(null);
   section = $state<Section>("appearance");
+  /** The pane in which a past conversation is taken up; null: where its directory belongs. */
+  into = $state.raw<Pane | null>(null);
   /** The message box is open over the terminal of the session on screen. */
   message = $state(false);
   /** The next key goes to the program. */
@@ -26,6 +30,11 @@ class Sheet {
   openSettings(section: Section): void {
     this.section = section;
     this.open("settings");
+  }
+
+  openPast(pane: Pane | null): void {
+    this.into = pane;
+    this.open("conversations");
   }
 
   /** The focus goes back to where it was, at once: whoever sends it elsewhere does so after this. */
