@@ -117,7 +117,14 @@ impl Judge<'_> {
                 lines,
                 plain,
                 compacted: _,
-            } => self.end_due(*hook, *file, lines, *plain),
+            } => {
+                let reviews = matches!(entry.want, Want::Review { .. });
+                if reviews && self.is_forgotten(*hook, *file) {
+                    self.end_due_by_lines(*file, lines)
+                } else {
+                    self.end_due(*hook, *file, lines, *plain)
+                }
+            }
             Due::Silence { file, busy } => {
                 if let Some(busy) = busy {
                     self.decided(*busy)?;
@@ -172,6 +179,30 @@ impl Judge<'_> {
             (None, Some(hook)) if hook < file + LATE_MS => Some(hook.max(asked) + DEADLINE_MS),
             (None, Some(_) | None) => None,
         }
+    }
+
+    /// The server that heard this hook ended before it read this write. While a turn runs, what was heard of its
+    /// end is nothing that a badge would show, so nothing of it is kept.
+    fn is_forgotten(&self, hook: Id, file: Id) -> bool {
+        let (Some(hook), Some(file)) = (self.arrived(hook), self.arrived(file)) else {
+            return false;
+        };
+        let mut down = self.adversary.down.iter();
+        down.any(|stretch| hook < stretch.from && stretch.to <= file)
+    }
+
+    /// The end of a turn that nothing but the transcript still tells of: as soon as it is read (rule 4).
+    fn end_due_by_lines(&self, file: Id, lines: &[Id]) -> Option<u64> {
+        let asked = self.decided(file)? + WAIT_MS + PROBE_MS;
+        let lines = lines.iter().filter_map(|id| self.signals[*id].as_ref());
+        let last = lines.max_by_key(|line| line.at)?;
+        let What::Line { conversation, .. } = last.what else {
+            return None;
+        };
+        let mut read = self.run.read.iter();
+        let read =
+            read.find(|(at, of)| *at >= last.at && *of == conversation && *at + PROBE_MS >= asked)?;
+        Some(read.0.max(asked) + DEADLINE_MS)
     }
 
     /// Nothing that its process wrote with a status was read before this write was.
@@ -235,7 +266,8 @@ impl Judge<'_> {
                     .map_or(file, |write| write.at);
                 let in_time = self
                     .arrived(*hook)
-                    .is_some_and(|hook| hook <= written + WAIT_MS);
+                    .is_some_and(|hook| hook <= written + WAIT_MS)
+                    && !self.is_forgotten(*hook, *file_id);
                 if !in_time {
                     all.push(Entry {
                         want: Want::Idle,
@@ -280,9 +312,39 @@ impl Judge<'_> {
                     });
                 }
             }
+            if let Some((job, died)) = self.job_left_by(entry) {
+                // Until the end of its pane's Claude is known the pane's row is the job's (R08).
+                let begun = job.iter().filter(|own| own.from > 0 && own.from < died);
+                all.extend(begun.map(|own| Entry {
+                    from: own.from.max(entry.from),
+                    due: Due::Never,
+                    push: Push::Perhaps,
+                    why: "R08 the pane's Claude is just leaving",
+                    ..own.clone()
+                }));
+            }
             all.push(entry.clone());
         }
         all
+    }
+
+    /// With this entry of a tab its Claude leaves a job that goes on without it: what is right in the job's own
+    /// row, and by when the pane's shows nothing any more.
+    fn job_left_by(&self, entry: &Entry) -> Option<(&[Entry], u64)> {
+        let (Row::Tab(_), Want::None) = (self.row, &entry.want) else {
+            return None;
+        };
+        let mut rows = self.played.truths.iter();
+        let job = rows.find(|truth| {
+            let own = truth
+                .entries
+                .last()
+                .is_some_and(|own| own.cast == entry.cast);
+            own && matches!(truth.row, Row::Job(_))
+        })?;
+        let leaves = job.entries.get(1)?.from == entry.from;
+        let until = self.due(entry).filter(|_| leaves)?;
+        Some((&job.entries, until))
     }
 
     /// A turn that ended under the person's own menu while nothing told that its last tool had ended.
@@ -419,6 +481,9 @@ impl Judge<'_> {
             // Several changes within one event: the last one is what a viewer sees.
             let seen = self.shown_at(at);
             let seen = &Seen { at, ..seen.clone() };
+            if self.is_stored(seen) {
+                continue;
+            }
             let must = dues
                 .iter()
                 .rposition(|due| due.is_some_and(|due| due < at))
@@ -446,6 +511,51 @@ impl Judge<'_> {
         Vec::new()
     }
 
+    /// In the row of a job whose pane was left while the server was down: for the two seconds after its start, what
+    /// the pane's row showed last (H01 to H03), as it may be shown in every other row.
+    fn is_stored(&self, seen: &Seen) -> bool {
+        let Some((left, tab)) = self.left() else {
+            return false;
+        };
+        let down = &self.adversary.down;
+        let Some(first) = down.iter().position(|stretch| stretch.holds(left)) else {
+            return false;
+        };
+        let before = tab.iter().rev().find(|shown| shown.at < down[first].from);
+        let same = before.is_some_and(|before| {
+            before.shown == seen.shown && before.text == seen.text && before.episode == seen.episode
+        });
+        // The next start may follow before this one was over.
+        let mut until = down[first].to + RECOVERY_MS;
+        for stretch in &down[first + 1..] {
+            if stretch.from <= until {
+                until = stretch.to + RECOVERY_MS;
+            }
+        }
+        same && (down[first].to..until).contains(&seen.at)
+    }
+
+    /// Of a job's row: when its pane's Claude ended, and what the pane's row showed.
+    fn left(&self) -> Option<(u64, &[Seen])> {
+        let Row::Job(_) = self.row else {
+            return None;
+        };
+        let mut own = self.played.truths.iter();
+        let own = own.find(|truth| truth.row == self.row)?;
+        let cast = own.entries.last()?.cast;
+        let rows = self.played.truths.iter().zip(&self.run.seen);
+        let mut tabs = rows.filter(|(truth, _)| matches!(truth.row, Row::Tab(_)));
+        tabs.find_map(|(truth, seen)| {
+            let mut entries = truth.entries.iter();
+            let last = entries.rfind(|entry| entry.cast == cast)?;
+            let Due::After { all, ms: _ } = &last.due else {
+                return None;
+            };
+            let died = self.signals[*all.last()?].as_ref()?;
+            Some((died.at, seen.as_slice()))
+        })
+    }
+
     fn is_down(&self, at: u64) -> bool {
         self.adversary.down.iter().any(|stretch| stretch.holds(at))
     }
@@ -464,12 +574,23 @@ impl Judge<'_> {
             let Some(due) = dues[place] else {
                 continue;
             };
-            let at = due.max(entry.from + 300) + 200;
+            let mut at = due.max(entry.from + 300) + 200;
             let next = entries
                 .get(place + 1)
                 .map_or(self.run.end, |next| next.from);
             if at >= next {
                 continue;
+            }
+            let before = self.shown_at(at).text.as_deref().unwrap_or("");
+            if !before.is_empty() && !before.contains(text.as_ref()) {
+                // As long as nothing tells that the dialog before was answered, it may be the one in front.
+                match self.answer_told(entry.cast, before, at) {
+                    Some(told) => at = at.max(told + 500),
+                    None => continue,
+                }
+                if at >= next {
+                    continue;
+                }
             }
             let seen = self.shown_at(at);
             let says = seen.text.as_deref().unwrap_or("");
@@ -482,6 +603,63 @@ impl Judge<'_> {
             }
         }
         faults
+    }
+
+    /// When it was first told that the dialog with this text, as it is shown at `at`, was answered: by the result of its
+    /// tool, by that of another request which was known, since dialogs are answered in order, or by the file. The result of a
+    /// tool whose request never came tells nothing: it may have asked nobody (Q12). Zero if it was never asked.
+    fn answer_told(&self, cast: usize, text: &str, at: u64) -> Option<u64> {
+        let own = self.played.signals_of(cast);
+        let signals = || {
+            own.clone()
+                .filter_map(|id| Some((id, self.signals[id].as_ref()?)))
+        };
+        let requests = || {
+            signals().filter_map(|(id, signal)| match &signal.what {
+                What::Hook {
+                    process,
+                    kind: HookKind::PermissionRequested { tool },
+                    ..
+                } => Some((id, signal.at, *process, tool)),
+                What::Hook { .. }
+                | What::Wrote { .. }
+                | What::Removed { .. }
+                | What::Line { .. }
+                | What::Found { .. }
+                | What::KeyFile { .. }
+                | What::Quiet { .. }
+                | What::Stopped { .. }
+                | What::Died { .. }
+                | What::Looked { .. } => None,
+            })
+        };
+        let says = |arg: Option<&str>| arg.is_some_and(|arg| text.contains(arg));
+        let shown = requests().find(|(id, _, _, tool)| {
+            says(tool.arg.as_deref()) && self.arrived(*id).is_some_and(|asked| asked <= at)
+        });
+        let Some((shown, asked, process, _)) = shown else {
+            return Some(0);
+        };
+        let results = requests().filter_map(|(request, since, _, tool)| {
+            let result = signals().filter(|(_, signal)| ends(&signal.what, tool.input_digest));
+            let result = result.filter_map(|(id, _)| self.arrived(id)).min()?;
+            let known = self.arrived(request).is_some_and(|asked| asked <= result);
+            (request == shown || (known && since >= asked)).then_some(result)
+        });
+        let writes = signals().filter_map(|(id, signal)| {
+            let What::Wrote { process: of, file } = &signal.what else {
+                return None;
+            };
+            let goes_on = *of == process
+                && signal.at > asked + SKEW_MS
+                && file.status != Some(FileStatus::Waiting);
+            self.decided(id).filter(|_| goes_on)
+        });
+        let died = signals().filter_map(|(id, signal)| {
+            let dies = signal.what == What::Died { process };
+            self.arrived(id).filter(|_| dies)
+        });
+        results.chain(writes).chain(died).min()
     }
 
     /// At this moment this model was a version without a status.
@@ -621,6 +799,35 @@ impl Judge<'_> {
         let before = changes.clone().rfind(|(at, _)| *at < from);
         before.is_some_and(|(_, stopped)| stopped)
             || changes.any(|(at, _)| (from..=to).contains(&at))
+    }
+}
+
+/// This tool, by its number, is over.
+fn ends(what: &What, number: u64) -> bool {
+    match what {
+        What::Hook {
+            kind:
+                HookKind::ToolEnded { tool }
+                | HookKind::ToolFailed {
+                    tool,
+                    interrupted: _,
+                },
+            ..
+        } => tool.input_digest == number,
+        What::Line {
+            kind: TranscriptKind::ToolEnded { use_id },
+            ..
+        } => use_id.strip_prefix("toolu_") == Some(number.to_string().as_str()),
+        What::Hook { .. }
+        | What::Line { .. }
+        | What::Wrote { .. }
+        | What::Removed { .. }
+        | What::Found { .. }
+        | What::KeyFile { .. }
+        | What::Quiet { .. }
+        | What::Stopped { .. }
+        | What::Died { .. }
+        | What::Looked { .. } => false,
     }
 }
 

@@ -11,7 +11,8 @@ use crate::chance::Chance;
 use crate::claude::BEGIN;
 use crate::judge;
 use crate::script::{Act, History};
-use crate::world;
+use crate::truth::Played;
+use crate::world::{self, Run};
 
 /// After the last step the model runs on for so long, so that everything settles.
 const SETTLE_MS: u64 = 40_000;
@@ -68,10 +69,13 @@ pub fn draw(seed: u64, plan: Plan) -> Case {
 /// Runs it. Empty: nothing is wrong.
 #[must_use]
 pub fn verdict(case: &Case) -> Vec<String> {
-    play(case, false).0
+    let (played, adversary, run) = run(case, false);
+    judge::judge(&played, &run, &adversary)
 }
 
-fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
+/// What the models did, what stood in the way of it, and what came of it.
+#[must_use]
+pub fn run(case: &Case, keep_log: bool) -> (Played, Adversary, Run) {
     let mut cast = Cast::new(case.history.panes);
     for step in &case.history.steps {
         cast.take(step);
@@ -84,26 +88,28 @@ fn play(case: &Case, keep_log: bool) -> (Vec<String>, String) {
     let adversary = Adversary::new(case.knobs, case.seed, BEGIN, played.end);
     let end = played.end + AFTER_MS;
     let run = world::run(&played, &adversary, end, keep_log);
-    let faults = judge::judge(&played, &run, &adversary);
-    let mut told = String::new();
-    if keep_log {
-        let mut lines: Vec<(u64, String)> = run.log.clone();
-        for truth in &played.truths {
-            for entry in &truth.entries {
-                let line = format!(
-                    "~ right in {:?}: {:?} due {:?} ({})",
-                    truth.row, entry.want, entry.due, entry.why
-                );
-                lines.push((entry.from, line));
-            }
-        }
-        lines.sort_by_key(|(at, _)| *at);
-        for (at, line) in lines {
-            let at = i64::try_from(at).unwrap_or(0) - i64::try_from(BEGIN).unwrap_or(0);
-            writeln!(told, "{at:>8} {line}").expect("a String takes every write");
+    (played, adversary, run)
+}
+
+/// Every event, what was right and what was shown, on one line of time.
+fn story(played: &Played, run: &Run) -> String {
+    let mut lines: Vec<(u64, String)> = run.log.clone();
+    for truth in &played.truths {
+        for entry in &truth.entries {
+            let line = format!(
+                "~ right in {:?}: {:?} due {:?} ({})",
+                truth.row, entry.want, entry.due, entry.why
+            );
+            lines.push((entry.from, line));
         }
     }
-    (faults, told)
+    lines.sort_by_key(|(at, _)| *at);
+    let mut told = String::new();
+    for (at, line) in lines {
+        let at = i64::try_from(at).unwrap_or(0) - i64::try_from(BEGIN).unwrap_or(0);
+        writeln!(told, "{at:>8} {line}").expect("a String takes every write");
+    }
+    told
 }
 
 /// The fault that says most: a wrong badge before an effect too many.
@@ -183,7 +189,9 @@ pub fn smaller(case: &Case) -> Case {
 /// Everything about a failing case, for a person and for a test.
 #[must_use]
 pub fn told(seed: u64, case: &Case) -> String {
-    let (faults, log) = play(case, true);
+    let (played, adversary, run) = run(case, true);
+    let faults = judge::judge(&played, &run, &adversary);
+    let log = story(&played, &run);
     let mut out = String::new();
     let mut line = |text: String| writeln!(out, "{text}").expect("a String takes every write");
     line(format!("seed {seed}, knobs {}", case.knobs));

@@ -17,7 +17,7 @@ use purplemux_core::{
 
 use crate::adversary::Adversary;
 use crate::claude::{BEGIN, BOOT_WALL_MS, conversation_id};
-use crate::truth::{File, Id, Played, Role, Row, Signal, What};
+use crate::truth::{File, Id, Played, Role, Row, Signal, Truth, What};
 
 /// What the row of the tab showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,10 @@ pub struct Run {
     pub arrived: Vec<Option<u64>>,
     /// When a transcript could not be read.
     pub failed: Vec<u64>,
+    /// When which conversation's transcript was read to its end, whether or not it had grown.
+    pub read: Vec<(u64, usize)>,
+    /// Which episodes a start of the server found, and when.
+    pub found: Vec<(u64, EpisodeId)>,
     /// What broke an invariant.
     pub broken: Vec<String>,
     /// Every event as it was given, for a person to read.
@@ -200,6 +204,8 @@ pub fn run(played: &Played, adversary: &Adversary, end: u64, keep_log: bool) -> 
             alerts: Vec::new(),
             arrived: vec![None; signals.len()],
             failed: Vec::new(),
+            read: Vec::new(),
+            found: Vec::new(),
             broken: Vec::new(),
             log: Vec::new(),
             end,
@@ -655,6 +661,7 @@ impl World<'_> {
         let Some(&number) = self.follows.get(&process) else {
             return;
         };
+        self.run.read.push((self.now, number));
         let lines = self.transcripts.entry(number).or_default().clone();
         let given = self.given.entry(number).or_insert(0);
         let new: Vec<Id> = lines[*given..].to_vec();
@@ -846,11 +853,18 @@ impl World<'_> {
         self.run.broken.push(format!("at {at}: {what}"));
     }
 
-    /// The row that a signal is about; none for what no row shows.
+    /// The row that a signal is about at its time; none for what no row shows.
     fn concerns(&self, id: Id) -> Option<Row> {
         let cast = self.played.cast_of(id);
-        let mut truths = self.played.truths.iter();
-        let truth = truths.rfind(|truth| truth.entries.iter().any(|entry| entry.cast == cast))?;
+        let at = self.signals[id].as_ref().map_or(0, |signal| signal.at);
+        let truths = || self.played.truths.iter();
+        // A job has its row from the moment on at which its pane was left (R08).
+        let begun = |truth: &&Truth| {
+            let mut entries = truth.entries.iter().filter(|entry| entry.cast == cast);
+            entries.any(|entry| (1..=at).contains(&entry.from))
+        };
+        let ever = |truth: &&Truth| truth.entries.iter().any(|entry| entry.cast == cast);
+        let truth = truths().rfind(begun).or_else(|| truths().find(ever))?;
         Some(truth.row)
     }
 
@@ -955,8 +969,9 @@ impl World<'_> {
         if self.recovering
             && !self.news.contains(&name)
             && let Some(episode) = row.episode
+            && self.found_by_recovery.insert(episode)
         {
-            self.found_by_recovery.insert(episode);
+            self.run.found.push((self.now, episode));
         }
         let same = self.run.seen[place].last().is_some_and(|last| {
             last.shown == shown && last.text == text && last.episode == row.episode
