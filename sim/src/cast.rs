@@ -167,6 +167,10 @@ fn of_process(mut signal: Signal, first: usize) -> Signal {
 fn moved(mut entries: Vec<Entry>, first: usize) -> Vec<Entry> {
     for entry in &mut entries {
         match &mut entry.due {
+            Due::Answered { request, result } => {
+                *request += first;
+                *result += first;
+            }
             Due::Never | Due::At(_) => {}
             Due::After { all, ms: _ } => all.iter_mut().for_each(|id| *id += first),
             Due::End {

@@ -26,6 +26,9 @@ pub const BEGIN: u64 = 100_000;
 /// Unix milliseconds of boot, while nobody sets the clock.
 pub const BOOT_WALL_MS: i64 = 1_796_000_000_000;
 
+/// A file without a status may still get one for so long (P01).
+pub const NO_STATUS_MS: u64 = 2700;
+
 /// One Claude Code in one pane, one process after the other.
 #[derive(Debug)]
 pub struct Claude {
@@ -67,8 +70,8 @@ pub struct Claude {
     was_unheard: bool,
     /// Until then the pane's shell takes nothing: what was started before is still there.
     shell_at: u64,
-    /// The entry of an answered dialog of an old version, which only the tool's end tells.
-    freed: Option<usize>,
+    /// The entry of an answered dialog of an old version, which only the tool's end tells, and its request.
+    freed: Option<(usize, Id)>,
     conversation: usize,
     conversations: usize,
     file: Option<File>,
@@ -428,6 +431,7 @@ impl Claude {
                 Due::Never
                 | Due::At(_)
                 | Due::After { .. }
+                | Due::Answered { .. }
                 | Due::End { .. }
                 | Due::Unless { .. }
                 | Due::Unread(_)
@@ -1205,7 +1209,7 @@ impl Claude {
             // A file without a status may still get one (P01), so it takes longer to tell that it won't.
             let due = Due::After {
                 all: vec![hook],
-                ms: if file { 2700 } else { 320 },
+                ms: if file { NO_STATUS_MS } else { 320 },
             };
             self.say(
                 Want::Idle,
@@ -1222,7 +1226,7 @@ impl Claude {
                 }
             }
             // Until then nothing can be known of a file that may still get a status.
-            self.tick(hook_at + if file { 2700 } else { 0 }, Tick::Running);
+            self.tick(hook_at + if file { NO_STATUS_MS } else { 0 }, Tick::Running);
             return;
         }
         let key = self.now + self.delay(230, 360, 900);
@@ -1795,9 +1799,9 @@ impl Claude {
 
     /// Without a status nothing but the tool's end tells that its dialog was answered (Q14).
     fn freed_by(&mut self, hook: Id) {
-        if let Some(entry) = self.freed.take() {
-            let all = vec![hook];
-            self.entries[entry].due = Due::After { all, ms: 300 };
+        if let Some((entry, request)) = self.freed.take() {
+            let result = hook;
+            self.entries[entry].due = Due::Answered { request, result };
         }
     }
 
@@ -1944,7 +1948,12 @@ impl Claude {
         let due = if self.old { Due::Never } else { due };
         self.judge(now, due, push, "Q02 it was answered");
         if self.old && !no_with_words && !next_asks {
-            self.freed = Some(self.entries.len() - 1);
+            let number = asked.call.input_digest;
+            let request = self.signals.iter().rposition(|(signal, _)| {
+                matches!(&signal.what, What::Hook { kind: HookKind::PermissionRequested { tool }, .. }
+                    if tool.input_digest == number)
+            });
+            self.freed = request.map(|request| (self.entries.len() - 1, request));
         }
         if next_asks && !told {
             // Of two answers in a row without a result between them nothing tells.

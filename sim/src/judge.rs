@@ -2,6 +2,7 @@
 //! within its deadline. Deadlines count from the arrival of what decides; they are those of the cases.
 
 use crate::adversary::Adversary;
+use crate::claude::NO_STATUS_MS;
 use crate::truth::{Due, Entry, File, Id, Played, Push, Row, Signal, Want, What};
 use crate::world::{Run, Seen, Shown};
 use purplemux_core::view::AskKind;
@@ -41,7 +42,7 @@ pub fn judge(played: &Played, run: &Run, adversary: &Adversary) -> Vec<String> {
             disturbed: adversary.knobs.disturbs_hooks() || played.hooks_vanish,
         };
         let entries = judge.with_allowances(&truth.entries);
-        let dues: Vec<Option<u64>> = entries.iter().map(|entry| judge.due(entry)).collect();
+        let dues = judge.dues(&entries);
         faults.extend(judge.walk(&entries, &dues));
         faults.extend(judge.texts(&entries, &dues));
         faults.extend(judge.pushes(&entries));
@@ -96,6 +97,28 @@ impl Judge<'_> {
             .max()
     }
 
+    /// By when each entry must be shown. Of a version without a status nothing is known before it is known to be one.
+    fn dues(&self, entries: &[Entry]) -> Vec<Option<u64>> {
+        let mut known = 0;
+        let dues = entries.iter().map(|entry| {
+            let due = self.due(entry);
+            if entry.want == Want::None {
+                known = 0;
+            }
+            if matches!(
+                entry.due,
+                Due::After {
+                    ms: NO_STATUS_MS,
+                    ..
+                }
+            ) {
+                known = due.unwrap_or(0);
+            }
+            due.map(|due| due.max(known))
+        });
+        dues.collect()
+    }
+
     /// By when an entry must be shown; `None`: it may be skipped.
     fn due(&self, entry: &Entry) -> Option<u64> {
         let due = match &entry.due {
@@ -109,6 +132,11 @@ impl Judge<'_> {
                     latest = latest.max(self.decided(*id)?);
                 }
                 Some(latest + ms)
+            }
+            Due::Answered { request, result } => {
+                let result = self.decided(*result)?;
+                let known = self.arrived(*request)?;
+                (known <= result).then_some(result + DEADLINE_MS)
             }
             Due::IfRead { died, .. } => Some(self.decided(*died)? + DEATH_MS),
             Due::End {
@@ -129,14 +157,22 @@ impl Judge<'_> {
                 if let Some(busy) = busy {
                     self.decided(*busy)?;
                 }
+                let asked = self.asked(*file)?;
                 let file = self.decided(*file)?;
-                let asked = file + WAIT_MS + PROBE_MS;
                 let answered = self
                     .blind(file, asked)
                     .map_or(asked, |seen| seen.max(asked) + RECOVERY_MS);
                 Some(answered + DEADLINE_MS)
             }
         }?;
+        // A job has no row of its own before the end of its pane's Claude is told (R08).
+        let left = self.left().filter(|_| entry.from > 0);
+        let begins = left.map_or(Some(0), |(died, _)| self.decided(died))?;
+        let due = if begins > 0 {
+            due.max(begins + DEATH_MS)
+        } else {
+            due
+        };
         // One start may follow another before it was over; they are in order.
         let mut due = due;
         for stretch in &self.adversary.down {
@@ -149,13 +185,19 @@ impl Judge<'_> {
 
     fn end_due(&self, hook: Id, file: Id, lines: &[Id], plain: bool) -> Option<u64> {
         let written = file;
+        if self.follows_a_dialog(file) {
+            let rest = self
+                .writes_after(file)
+                .find(|id| self.written(*id).is_some_and(|(_, file)| rests(file)))?;
+            return Some(self.asked(rest)? + RECOVERY_MS + DEADLINE_MS);
+        }
+        let asked = self.asked(file)?;
         let file = self.decided(file)?;
         let hook = self.arrived(hook);
-        let asked = file + WAIT_MS + PROBE_MS;
         if let Some(hook) = hook
             && hook <= file + WAIT_MS
         {
-            return Some(if plain {
+            return Some(if plain && self.saw_it_begin(written) {
                 file.max(hook) + DEADLINE_MS
             } else {
                 asked + DEADLINE_MS + self.blind(file, asked).map_or(0, |_| RECOVERY_MS)
@@ -181,6 +223,76 @@ impl Judge<'_> {
         }
     }
 
+    /// When the transcript has answered after this write: half a second later (rule 4).
+    fn asked(&self, write: Id) -> Option<u64> {
+        let mut until = self.decided(write)? + WAIT_MS;
+        let menu = self
+            .written(write)
+            .is_some_and(|(_, file)| file.waiting_for == Some(WaitingFor::DialogOpen));
+        for later in self.writes_after(write) {
+            let (Some(arrived), Some((at, file))) = (self.arrived(later), self.written(later))
+            else {
+                continue;
+            };
+            if menu && rests(file) && arrived <= until {
+                // An end under a menu of which nothing tells is looked for when the file rests (rule 5).
+                until = arrived + WAIT_MS;
+            }
+            if self.adversary.tears(later) && at <= until && arrived > until {
+                // Whether a turn goes on can't be read just then (rule 2).
+                until = arrived;
+            }
+        }
+        Some(until + PROBE_MS)
+    }
+
+    fn written(&self, id: Id) -> Option<(u64, &File)> {
+        match self.signals[id].as_ref()? {
+            Signal {
+                at,
+                what: What::Wrote { process: _, file },
+            } => Some((*at, file)),
+            Signal { .. } => None,
+        }
+    }
+
+    fn writes(&self, write: Id) -> impl DoubleEndedIterator<Item = Id> {
+        let own = self.played.signals_of(self.played.cast_of(write));
+        let process = |id: Id| match &self.signals[id] {
+            Some(Signal {
+                what: What::Wrote { process, file: _ },
+                ..
+            }) => Some(*process),
+            Some(_) | None => None,
+        };
+        own.filter(move |id| process(*id).is_some() && process(*id) == process(write))
+    }
+
+    fn writes_after(&self, write: Id) -> impl Iterator<Item = Id> {
+        self.writes(write).filter(move |id| *id > write)
+    }
+
+    /// A menu that was read right after a dialog, since nothing between them was: it may be another dialog, and the badge
+    /// stays (rule 5).
+    fn follows_a_dialog(&self, write: Id) -> bool {
+        let waits = |id| {
+            let file = self.written(id).map(|(_, file)| file);
+            file.is_some_and(|file| file.status == Some(FileStatus::Waiting))
+        };
+        let mut before = self.writes(write).rev();
+        let before = before.find(|id| *id < write && self.decided(*id).is_some());
+        waits(write) && before.is_some_and(waits)
+    }
+
+    /// The rest from which the spell began that ends with this write was read. Where it was not, one spell looks like
+    /// a part of the one before, and a prompt of its own like one that waits (rule 4).
+    fn saw_it_begin(&self, write: Id) -> bool {
+        let mut before = self.writes(write).rev();
+        let rest =
+            before.find(|id| *id < write && self.written(*id).is_some_and(|(_, file)| rests(file)));
+        rest.is_none_or(|rest| self.decided(rest).is_some())
+    }
+
     /// The server that heard this hook ended before it read this write. While a turn runs, what was heard of its
     /// end is nothing that a badge would show, so nothing of it is kept.
     fn is_forgotten(&self, hook: Id, file: Id) -> bool {
@@ -193,7 +305,7 @@ impl Judge<'_> {
 
     /// The end of a turn that nothing but the transcript still tells of: as soon as it is read (rule 4).
     fn end_due_by_lines(&self, file: Id, lines: &[Id]) -> Option<u64> {
-        let asked = self.decided(file)? + WAIT_MS + PROBE_MS;
+        let asked = self.asked(file)?;
         let lines = lines.iter().filter_map(|id| self.signals[*id].as_ref());
         let last = lines.max_by_key(|line| line.at)?;
         let What::Line { conversation, .. } = last.what else {
@@ -313,10 +425,11 @@ impl Judge<'_> {
                 }
             }
             if let Some((job, died)) = self.job_left_by(entry) {
-                // Until the end of its pane's Claude is known the pane's row is the job's (R08).
-                let begun = job.iter().filter(|own| own.from > 0 && own.from < died);
-                all.extend(begun.map(|own| Entry {
-                    from: own.from.max(entry.from),
+                // Until the end of its pane's Claude is known the pane's row is the job's (R08): what has become right since.
+                let since = job
+                    .iter()
+                    .filter(|own| (entry.from + 1..died).contains(&own.from));
+                all.extend(since.map(|own| Entry {
                     due: Due::Never,
                     push: Push::Perhaps,
                     why: "R08 the pane's Claude is just leaving",
@@ -463,7 +576,8 @@ impl Judge<'_> {
     /// Goes along what was shown and what was right, one step of either at a time.
     fn walk(&self, entries: &[Entry], dues: &[Option<u64>]) -> Vec<String> {
         let mut moments: Vec<u64> = self.seen.iter().map(|seen| seen.at).collect();
-        moments.extend(dues.iter().flatten().copied());
+        // A deadline is kept up to its last millisecond, and broken in the next.
+        moments.extend(dues.iter().flatten().map(|due| due + 1));
         moments.extend(entries.iter().filter_map(|entry| match entry.want {
             Want::Ask { .. } => Some(entry.from + 601),
             Want::None | Want::Idle | Want::Busy | Want::Review { .. } | Want::AsBefore { .. } => {
@@ -514,7 +628,10 @@ impl Judge<'_> {
     /// In the row of a job whose pane was left while the server was down: for the two seconds after its start, what
     /// the pane's row showed last (H01 to H03), as it may be shown in every other row.
     fn is_stored(&self, seen: &Seen) -> bool {
-        let Some((left, tab)) = self.left() else {
+        let Some((died, tab)) = self.left() else {
+            return false;
+        };
+        let Some(Signal { at: left, .. }) = self.signals[died] else {
             return false;
         };
         let down = &self.adversary.down;
@@ -535,8 +652,8 @@ impl Judge<'_> {
         same && (down[first].to..until).contains(&seen.at)
     }
 
-    /// Of a job's row: when its pane's Claude ended, and what the pane's row showed.
-    fn left(&self) -> Option<(u64, &[Seen])> {
+    /// Of a job's row: the end of its pane's Claude, and what the pane's row showed.
+    fn left(&self) -> Option<(Id, &[Seen])> {
         let Row::Job(_) = self.row else {
             return None;
         };
@@ -551,8 +668,7 @@ impl Judge<'_> {
             let Due::After { all, ms: _ } = &last.due else {
                 return None;
             };
-            let died = self.signals[*all.last()?].as_ref()?;
-            Some((died.at, seen.as_slice()))
+            Some((*all.last()?, seen.as_slice()))
         })
     }
 
@@ -800,6 +916,10 @@ impl Judge<'_> {
         before.is_some_and(|(_, stopped)| stopped)
             || changes.any(|(at, _)| (from..=to).contains(&at))
     }
+}
+
+fn rests(file: &File) -> bool {
+    matches!(file.status, Some(FileStatus::Idle | FileStatus::Shell))
 }
 
 /// This tool, by its number, is over.

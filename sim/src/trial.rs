@@ -76,19 +76,30 @@ pub fn verdict(case: &Case) -> Vec<String> {
 /// What the models did, what stood in the way of it, and what came of it.
 #[must_use]
 pub fn run(case: &Case, keep_log: bool) -> (Played, Adversary, Run) {
-    let mut cast = Cast::new(case.history.panes);
-    for step in &case.history.steps {
+    let played = play(&case.history);
+    let adversary = Adversary::new(case.knobs, case.seed, BEGIN, played.end);
+    let run = watch(&played, &adversary, keep_log);
+    (played, adversary, run)
+}
+
+/// What the models do when this is done.
+#[must_use]
+pub fn play(history: &History) -> Played {
+    let mut cast = Cast::new(history.panes);
+    for step in &history.steps {
         cast.take(step);
     }
     cast.settle(SETTLE_MS);
     while cast.is_moving() {
         cast.settle(250);
     }
-    let played = cast.finish();
-    let adversary = Adversary::new(case.knobs, case.seed, BEGIN, played.end);
-    let end = played.end + AFTER_MS;
-    let run = world::run(&played, &adversary, end, keep_log);
-    (played, adversary, run)
+    cast.finish()
+}
+
+/// What comes of that with these troubles in the way.
+#[must_use]
+pub fn watch(played: &Played, adversary: &Adversary, keep_log: bool) -> Run {
+    world::run(played, adversary, played.end + AFTER_MS, keep_log)
 }
 
 /// Every event, what was right and what was shown, on one line of time.

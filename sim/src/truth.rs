@@ -107,6 +107,9 @@ pub enum Due {
     At(u64),
     /// `ms` after all of these have arrived; if one never does, it may be skipped.
     After { all: Vec<Id>, ms: u64 },
+    /// 0.3 s after the end of the tool about which was asked, where nothing else tells that it was answered, and only
+    /// if the `request` was known by then (Q14).
+    Answered { request: Id, result: Id },
     /// A turn's end (rule 4): at once when `hook` was there before the file and nothing speaks against
     /// it (`plain`); else after the half second of waiting, by what the transcript says.
     End {
