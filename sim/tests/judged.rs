@@ -715,8 +715,7 @@ fn q14_the_result_of_a_tool_tells_of_an_answer_only_where_the_request_is_known()
         5838385939368171571,
         "delay,swap",
     );
-    is_still_caught(&mut right, Row::Tab(0), &Shown::Review(None));
-    // Known in time it tells, and idle is a fault.
+    // Idle until the Stop is right only as long as the request is not known by then.
     let asked = right.signal(|what| {
         matches!(
             what,
@@ -726,6 +725,15 @@ fn q14_the_result_of_a_tool_tells_of_an_answer_only_where_the_request_is_known()
             }
         )
     });
+    let row = Row::Tab(0);
+    let last = right.run.seen[0].len() - 1;
+    let review = right.run.seen[0][last].at;
+    let mut seen = right.run.seen[0].clone();
+    seen.retain(|seen| seen.at < review && seen.shown != Shown::Busy || seen.at >= review);
+    right.run.seen[0] = seen;
+    assert_eq!(right.seen(row, review - 1).shown, Shown::Idle);
+    let unknown = judge(&right.played, &right.run, &right.adversary);
+    assert_eq!(unknown, Vec::<String>::new());
     let at = right.played.signals[asked].as_ref().expect("asked").at;
     let known = right.had_arrived(asked, at + 5);
     let idle = |fault: &String| fault.contains("Idle is shown");
