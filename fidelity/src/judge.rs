@@ -325,8 +325,12 @@ impl Judge<'_> {
         let mut left: Vec<&Told> = told.iter().collect();
         for episode in episodes {
             let (from, to) = (episode.lo + self.soonest(), episode.hi + LATE_TELL);
-            let fits =
-                |told: &&Told| told.state == episode.state && told.at >= from && told.at <= to;
+            let fits = |told: &&Told| {
+                let mut asleep = episode.asleep.iter();
+                told.state == episode.state
+                    && (from..=to).contains(&told.at)
+                    && !asleep.any(|(from, to)| told.at > *from + LATE_TELL && told.at < *to)
+            };
             let (mine, rest): (Vec<&Told>, Vec<&Told>) = left.into_iter().partition(fits);
             left = rest;
             let loud = mine.iter().filter(|told| !told.silent).count();
@@ -342,6 +346,11 @@ impl Judge<'_> {
             if loud > 1 + episode.free {
                 self.verdict.double.push(fault);
             } else if loud == 0 && episode.must && (mine.is_empty() || !episode.silent) {
+                self.verdict.missed.push(fault);
+            } else if let Some(by) = episode.by
+                && !mine.iter().any(|told| told.at <= by + LATE_TELL)
+            {
+                // Long enough before the process was stopped, and told only after it went on.
                 self.verdict.missed.push(fault);
             } else if loud > 0 && episode.found {
                 self.verdict.untrue.push(Fault {
@@ -368,6 +377,17 @@ impl Judge<'_> {
             Whose::Ours => MAY_TELL,
             Whose::Base | Whose::File => -20 * MS,
         }
+    }
+
+    /// From when to when the process stood still, if nothing else lies between these two stays: Ctrl-Z and `fg` leave
+    /// an episode as it was (D05), and what was told of it is not told again.
+    fn stopped(&self, before: usize, after: usize) -> Option<(i64, i64)> {
+        let spans = &self.truth.spans;
+        let still = |span: &Span| span.want.iter().all(|want| want == "suspended");
+        let between = spans.get(before + 1..after)?;
+        let (first, goes_on) = (between.first()?, spans.get(after)?);
+        let only = between.iter().all(still) && goes_on.kind == Kind::Resumed;
+        only.then_some((first.hi, goes_on.lo))
     }
 
     fn episodes(&self) -> Vec<Episode> {
@@ -401,16 +421,23 @@ impl Judge<'_> {
                 .iter()
                 .any(|(from, to)| span.lo > *from + 100 * MS && span.hi < *to - RECOVERY);
             let must = sure && held >= MUST_TELL && !dark;
-            let goes_on = all
-                .last_mut()
-                .filter(|last| last.state == *state && (span.again || last.place + 1 == place));
+            let last = all.last_mut().filter(|last| last.state == *state);
+            let stopped = last
+                .as_ref()
+                .and_then(|last| self.stopped(last.place, place));
+            let goes_on =
+                last.filter(|last| span.again || last.place + 1 == place || stopped.is_some());
             match goes_on {
                 Some(last) => {
+                    if stopped.is_some() && last.must && last.by.is_none() {
+                        last.by = Some(last.hi);
+                    }
+                    last.asleep.extend(stopped);
                     last.hi = hi;
                     last.place = place;
                     last.must |= must;
                     // Whether two dialogs, one right after the other, are two episodes can't be seen.
-                    last.free += usize::from(!span.again);
+                    last.free += usize::from(!span.again && stopped.is_none());
                 }
                 None => all.push(Episode {
                     state: (*state).to_owned(),
@@ -421,6 +448,8 @@ impl Judge<'_> {
                     silent: span.itself,
                     found,
                     free: 0,
+                    asleep: Vec::new(),
+                    by: None,
                 }),
             }
         }
@@ -452,6 +481,10 @@ struct Episode {
     found: bool,
     /// More notifications that may be right.
     free: usize,
+    /// While the process stood still: then nobody is told.
+    asleep: Vec<(i64, i64)>,
+    /// By when it must have been told, since it held long enough before the process was stopped.
+    by: Option<i64>,
 }
 
 /// From, to, and what was shown; `None`: nothing yet.
@@ -718,6 +751,41 @@ mod tests {
         assert_eq!(verdict(&a_turn(), &badges, &[]).missed.len(), 1);
         assert_eq!(verdict(&a_turn(), &badges, &[5200, 7000]).double.len(), 1);
         assert_eq!(verdict(&a_turn(), &badges, &[3000, 5200]).untrue.len(), 1);
+    }
+
+    /// A review at 4 s, Ctrl-Z, `fg` a second later, and seven seconds more of the same review.
+    #[test]
+    fn a_review_that_was_suspended_is_the_same_episode_and_told_once() {
+        let judged = |ctrl_z: i64, tellings: &[i64]| {
+            let mut run = a_turn();
+            run.to = ctrl_z * MS + 8 * SECOND;
+            let key = |ms: i64, aim| Key { at: ms * MS, aim };
+            run.keys.push(key(ctrl_z, Aim::Suspend));
+            run.keys.push(key(ctrl_z + 1000, Aim::Foreground));
+            run.seen.push(seen(ctrl_z + 50, Class::Shell, Tail::Other));
+            run.seen.push(seen(ctrl_z + 1080, Class::Ready, Tail::Done));
+            let mut badges = shown(&[
+                (0, "none"),
+                (1000, "idle"),
+                (2060, "busy"),
+                (4130, "review(finished)"),
+                (ctrl_z + 300, "review(finished)"),
+                (ctrl_z + 1300, "review(finished)"),
+            ]);
+            badges[4].suspended = true;
+            let truth = truth::conclude(&run);
+            let told = told(tellings, "review");
+            let verdict = judge(Whose::Ours, &run, &truth, &badges, &told);
+            let other = verdict.flaps.len() + verdict.overdue.len();
+            let (untrue, missed) = (verdict.untrue.len(), verdict.missed.len());
+            (other, untrue, missed, verdict.double.len())
+        };
+        assert_eq!(judged(6000, &[5200]), (0, 0, 0, 0), "told, and not again");
+        assert_eq!(judged(5000, &[8000]), (0, 0, 0, 0), "there was no time");
+        assert_eq!(judged(6000, &[]), (0, 0, 1, 0), "nobody was told");
+        assert_eq!(judged(6000, &[5200, 9000]), (0, 0, 0, 1), "told twice");
+        assert_eq!(judged(6000, &[6800]), (0, 1, 1, 0), "told while it stood");
+        assert_eq!(judged(9000, &[12_000]), (0, 0, 1, 0), "told too late");
     }
 
     #[test]
