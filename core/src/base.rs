@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::asks::{Asks, Wanted};
+use crate::asks::{ASK_SKEW, Asks, Wanted};
 use crate::time::{Stamp, Time};
 use crate::turns::{Line, Stop, Turn, Turns, What};
 use crate::witness::TranscriptKind;
@@ -205,7 +205,7 @@ impl Verdict {
         };
         of_a_tool
             && self.base == Base::Idle { interrupted: true }
-            && turn.at.boot <= self.since.boot + TURN_SKEW
+            && turn.at.boot <= self.since.boot + ASK_SKEW
     }
 
     fn line(&mut self, turns: &Turns, line: &Line, now: Time) {

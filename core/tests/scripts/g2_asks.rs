@@ -2043,12 +2043,23 @@ fn q14_what_esc_cut_off_asks_nobody() {
         ",
     );
     check(
-        &format!("{turn} 4100 hook pr Bash ls\n 20000 end"),
+        &format!("{turn} 3300 hook pr Bash ls\n 20000 end"),
         "
         1300    idle
         2000    busy
         3100    idle (interrupted)
         ",
+    );
+    // A moment later its prompt's hook was lost.
+    check(
+        &format!("{turn} 3301 hook pr Bash ls\n 20000 end"),
+        r#"
+        1300    idle
+        2000    busy
+        3100    idle (interrupted)
+        3301    needs-input permission "ls"
+        4501    notify
+        "#,
     );
     // After another prompt it is that one's.
     check(
