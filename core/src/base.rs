@@ -16,7 +16,7 @@ use crate::witness::TranscriptKind;
 pub(crate) const STOP_GRACE: Duration = Duration::from_millis(500);
 
 /// A tool's hook that is stamped this long after a turn's end is the next turn's: its process may be slow to start.
-const TURN_SKEW: Duration = Duration::from_secs(1);
+const TURN_SKEW: Duration = Duration::from_millis(500);
 
 /// What hooks and transcript amount to.
 #[derive(Clone, Debug, PartialEq)]

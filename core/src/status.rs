@@ -28,7 +28,7 @@ use crate::time::{Clocks, Stamp, Time};
 use crate::turns::{Line, Stop, TranscriptEnd, Turn, Turns, What};
 use crate::view::{Ask, AskKind, Badge, Doing, Evidence, Outcome, Presence, Says, Source};
 use crate::witness::{
-    AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, StatusLine,
+    AgentKind, FileStatus, Hook, HookKind, Process, SessionFile, StartSource, StatusLine, ToolCall,
     TranscriptFact, TranscriptKind, WaitingFor,
 };
 

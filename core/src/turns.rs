@@ -351,6 +351,14 @@ impl Turns {
             .filter(|t| t.at.boot > after && matches!(t.what, What::CompactStarted))
     }
 
+    /// The newest PreCompact stamped after `after`, if nothing but its own end was heard since.
+    pub(crate) fn compacted_after(&self, after: Time) -> Option<&Turn> {
+        self.deciding()
+            .rev()
+            .take_while(|t| t.at.boot > after && t.compacts())
+            .find(|t| matches!(t.what, What::CompactStarted))
+    }
+
     /// Main-lane tools that were started by `since` or later and have no result yet, oldest first.
     pub(crate) fn open_tools(&self, since: Time) -> Vec<&ToolCall> {
         let mut open: Vec<&ToolCall> = Vec::new();

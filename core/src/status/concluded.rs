@@ -160,7 +160,7 @@ impl Agent {
             .deciding()
             .rfind(|t| matches!(t.what, What::Started))
             .map(|t| t.at)
-            .filter(|at| at.boot > rest.ended.max(rest.started));
+            .filter(|at| at.boot > self.started_after(rest));
         if let Some(at) = started {
             rest.started = at.boot;
             rest.late = None;
@@ -170,9 +170,13 @@ impl Agent {
                 rest.badge = RestBadge::Idle { label: None };
                 rest.since = at;
             }
+            rest.started = rest.started.max(rest.ended);
             return true;
         }
         if self.late_end(ctx, now, rest) {
+            return true;
+        }
+        if self.unseen_prompt(rest, now) {
             return true;
         }
         self.fill_in(rest);
@@ -198,6 +202,20 @@ impl Agent {
             }
         }
         self.hidden_question(ctx, now, rest, status_since)
+    }
+
+    /// A SessionStart since then makes idle. One that followed a turn while the server was down may be told late.
+    fn started_after(&self, rest: &Rest) -> Time {
+        let review = matches!(rest.badge, RestBadge::Review { .. });
+        match rest.spell.filter(|_| rest.recovered && review) {
+            None => rest.ended.max(rest.started),
+            Some(start) => {
+                let hooked = self.turns.prompt_after(start.boot).map(|t| t.at);
+                let written = self.turns.prompt_line_after(start);
+                let prompts = hooked.into_iter().chain(written).map(|at| at.boot);
+                prompts.fold(start.boot.max(rest.used), Time::max)
+            }
+        }
     }
 
     /// It was started while the server was down, and began a turn that only the spool and the transcript tell of:
@@ -260,9 +278,10 @@ impl Agent {
             rest.late = None;
             return true;
         }
-        // A prompt line written since the file said idle began something newer, and what follows it may be that one's.
+        // A prompt line written since the file said its last word began something newer, and what follows is that one's.
+        let known = self.status.as_ref().map_or(rest.ended, |s| s.since.boot);
         let next = self.turns.prompt_line_after(late.start);
-        let next = next.filter(|line| late.until.is_some() && line.boot > rest.ended);
+        let next = next.filter(|line| late.until.is_some() && line.boot > known.max(rest.ended));
         let newest = self.turns.deciding().next_back().filter(|t| {
             t.at.boot >= late.start.boot
                 && late.until.is_none_or(|until| t.at.boot <= until)
@@ -323,6 +342,28 @@ impl Agent {
         rest.used = self.turns.newest_stop();
         let unheard = by_transcript && !rest.recovered;
         self.hooks_silent |= unheard && self.newest_hook < late.start.boot - LEAD;
+        true
+    }
+
+    /// The person's own menu was opened over a turn that the file did not tell of, and whose prompt's hook came late:
+    /// its end is looked for as any other's.
+    fn unseen_prompt(&self, rest: &mut Rest, now: Stamp) -> bool {
+        let menu = self
+            .status
+            .as_ref()
+            .filter(|s| s.kind() == StatusKind::Menu);
+        let Some(menu) = menu.map(|s| s.since.boot) else {
+            return false;
+        };
+        let done = rest.ended.max(rest.used).max(rest.started).max(rest.led);
+        let done = done.max(rest.since.boot.min(menu));
+        let unseen = self.turns.deciding().rev().skip_while(|t| t.at.boot > menu);
+        let mut unseen = unseen.take_while(|t| t.at.boot > done);
+        let Some((start, typed)) = unseen.find_map(|t| Some((t.at, t.what.prompt()?))) else {
+            return false;
+        };
+        rest.led = start.boot;
+        rest.late = Some(Late::new(start, now.boot, typed).of_spell(menu));
         true
     }
 
@@ -561,7 +602,7 @@ impl Agent {
         if !self.turns.open_tools(spell.start.boot).is_empty() {
             return true;
         }
-        matches!(spell.menu, Reading::Answered { ok: true, .. })
+        (spell.dialog.is_some() || matches!(spell.menu, Reading::Answered { ok: true, .. }))
             && self.tool_stands_open(spell.start)
     }
 
@@ -584,6 +625,12 @@ impl Agent {
         if let Some(start) = self.asked_unseen(&closing) {
             let spell = self.next_spell(closing.spell, closing.idle_at, start);
             return (Phase::Working(spell), true);
+        }
+        if let Some(idle_at) = self.idle_again(&closing) {
+            // The hook of the prompt in between came late.
+            let spell = self.next_spell(closing.spell, closing.idle_at, closing.idle_at);
+            let closing = Closing::new(spell, idle_at, None);
+            return (Phase::Closing(Box::new(closing)), true);
         }
         closing.queued |= self.turns.prompt_queued();
         if self.turns.prompt_after(closing.idle_at.boot).is_some()
@@ -730,11 +777,21 @@ impl Agent {
         };
     }
 
+    /// Written idle anew, and a prompt was stamped in between: it was busy, unseen. Since when it is idle.
+    fn idle_again(&self, closing: &Closing) -> Option<Stamp> {
+        let status = self.status.as_ref()?;
+        let prompt = self.turns.prompt_after(closing.idle_at.boot)?.at.boot;
+        let again = status.kind() == StatusKind::Quiet && prompt <= status.since.boot;
+        again.then_some(status.since)
+    }
+
     /// `dialog open` came after that idle, and a turn began in between whose tool has no result: the file was busy,
     /// unseen, and Claude asks. Where that turn began.
     fn asked_unseen(&self, closing: &Closing) -> Option<Stamp> {
         let status = self.status.as_ref()?;
-        let prompt = self.turns.prompt_after(closing.idle_at.boot)?.at;
+        let hooked = self.turns.prompt_after(closing.idle_at.boot).map(|t| t.at);
+        // The hook of a prompt that waited is older; the transcript tells when it was taken up.
+        let prompt = hooked.or_else(|| self.turns.prompt_line_after(closing.idle_at))?;
         let asks = status.kind() == StatusKind::Menu
             && prompt.boot <= status.since.boot
             && !self.turns.open_tools(prompt.boot).is_empty();

@@ -33,16 +33,36 @@ impl Agent {
             StatusKind::Menu if spell.kept => old,
             StatusKind::Menu if self.menu_is_dialog(spell) => {
                 let words = self.menu_words(spell);
-                let mut dialog = self.redraw(ctx, old, words, status.since);
+                let mut dialog = match old {
+                    // What it was taken for has its result.
+                    Some(old) if !self.menu_is_about(spell, &old) => blank(ctx, old, words),
+                    Some(_) | None => self.redraw(ctx, old, words, status.since),
+                };
                 dialog.answered = None;
                 Some(dialog)
             }
+            // It is about another tool, which the transcript will name: this one's result is older than the dialog.
+            StatusKind::Menu
+                if self.menu_is_read_for(spell)
+                    && old.as_ref().is_some_and(|dialog| !self.has_result(dialog)) =>
+            {
+                old.map(|dialog| blank(ctx, dialog, bare_words(&WaitingFor::DialogOpen)))
+            }
             // Its tool has its result: the file is about to say so.
-            StatusKind::Menu => old.and_then(|mut dialog| {
+            StatusKind::Menu => old.filter(|d| d.ask.tool.is_some()).and_then(|mut dialog| {
                 let answered = *dialog.answered.get_or_insert(self.clock);
                 (self.clock < answered + ANSWERED_STAYS).then_some(dialog)
             }),
             StatusKind::Quiet | StatusKind::Busy => None,
+        }
+    }
+
+    /// The transcript is still to tell whose menu it is.
+    fn menu_is_read_for(&self, spell: &Spell) -> bool {
+        match spell.menu {
+            Reading::NotAsked => self.file_torn.is_none(),
+            Reading::Asked { at, .. } => self.clock < at + TRANSCRIPT_WAIT,
+            Reading::Answered { .. } => false,
         }
     }
 
@@ -152,7 +172,13 @@ impl Agent {
         if self.clock < answered + ANSWERED_STAYS {
             return dialog;
         }
-        blank(ctx, dialog, bare_words(&waiting))
+        let bare = bare_words(&waiting);
+        // While the file can't be read it names no other kind.
+        let kind = match self.file_torn {
+            Some(_) => dialog.ask.kind,
+            None => bare.kind,
+        };
+        blank(ctx, dialog, Words { kind, ..bare })
     }
 
     /// Nobody but the main lane is at work, as far as hooks and transcript tell.
@@ -195,12 +221,25 @@ impl Agent {
         }
     }
 
+    /// Tools that a dialog may be about which nothing but one of them backs, oldest first.
+    fn menu_tools(&self, spell: &Spell) -> Vec<&ToolCall> {
+        let open = self.turns.open_tools(spell.start.boot);
+        if open.is_empty() {
+            return self.turns.open_lines(spell.start);
+        }
+        open
+    }
+
+    /// The tool on the card is still one of them.
+    fn menu_is_about(&self, spell: &Spell, dialog: &Dialog) -> bool {
+        let ask = &dialog.ask;
+        let mut tools = self.menu_tools(spell).into_iter();
+        tools.any(|t| ask.tool.as_ref() == Some(&t.name) && ask.text == t.arg)
+    }
+
     /// What a dialog asks that nothing but an unanswered tool backs.
     fn menu_words(&self, spell: &Spell) -> Words {
-        let mut open = self.turns.open_tools(spell.start.boot);
-        if open.is_empty() {
-            open = self.turns.open_lines(spell.start);
-        }
+        let open = self.menu_tools(spell);
         let tool = open.last();
         Words {
             name: None,
@@ -274,6 +313,13 @@ impl Agent {
         after.map(|t| t.at)
     }
 
+    /// The same, and it has ended while the file can't be read: it may still say busy.
+    fn compaction_unread(&self) -> Option<Stamp> {
+        self.file_torn?;
+        let since = self.status.as_ref()?.since.boot;
+        self.turns.compacted_after(since + SPELL_SKEW).map(|t| t.at)
+    }
+
     /// A prompt stamped at `at` makes busy until the file had its second to follow, and could be read to say so.
     pub(super) fn leads(&self, at: Time, now: Time) -> bool {
         now < at + LEAD || self.file_torn.is_some_and(|torn| torn <= at + LEAD)
@@ -345,7 +391,11 @@ impl Agent {
             Phase::Resting(rest) => {
                 if let Some(dialog) = rest.question.as_ref().and_then(|q| q.dialog.as_ref()) {
                     needs(dialog, false)
-                } else if let Some(at) = self.compaction_lead().or(self.prompt_lead(now.boot)) {
+                } else if let Some(at) = self
+                    .compaction_lead()
+                    .or_else(|| self.compaction_unread())
+                    .or(self.prompt_lead(now.boot))
+                {
                     busy(at)
                 } else {
                     self.rest_target(rest, &none)

@@ -121,7 +121,8 @@ impl Agent {
                         notified: restored.is_some(),
                         withdrawn: false,
                         silenced: false,
-                        quiet: target.quiet,
+                        // Whatever comes before all witnesses were asked is found by recovery.
+                        quiet: target.quiet || ctx.recovered.is_none(),
                         silent: target.silent,
                         told: None,
                     },

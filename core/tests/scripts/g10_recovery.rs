@@ -1378,3 +1378,100 @@ fn q09_h02_a_menu_over_a_tool_that_was_cut_off_is_the_person_s_own_after_a_secon
         ",
     );
 }
+
+#[test]
+fn r01_h07_a_clear_after_a_turn_that_ended_while_the_server_was_down_is_told_late() {
+    let down = "
+        99000  restored@90000 idle
+        100000 found
+        100010 hook@91000 prompt
+        100020 hook@92000 stop
+        100030 file idle since=95000
+        101000 recovered
+        ";
+    check(
+        &format!("{down} 103000 hook@94900 start clear\n 140000 end"),
+        "
+        100000  idle
+        100030  unknown
+        101000  review finished
+        103000  idle
+        ",
+    );
+    // An earlier one, before the turn, says nothing about it.
+    check(
+        &format!("{down} 103000 hook@90500 start clear\n 140000 end"),
+        "
+        100000  idle
+        100030  unknown
+        101000  review finished
+        ",
+    );
+}
+
+#[test]
+fn h11_b05_a_prompt_that_is_told_late_between_two_idles_makes_no_busy() {
+    // The queued turn was not seen: its Stop is here before its prompt.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4500 tx enqueue
+        5000 file idle
+        5060 torn
+        5240 hook stop
+        5440 file@5290 idle since=5290
+        5460 hook@5080 task
+        12000 end
+        "
+        ),
+        "
+        500     idle
+        1000    busy
+        5460    review finished
+        6660    notify
+        ",
+    );
+}
+
+#[test]
+fn h06_h11_the_end_of_a_turn_under_a_menu_is_looked_for_when_its_prompt_comes_late() {
+    // The file could not be read while it was busy; the person has opened a menu since, and the Stop is lost.
+    check(
+        &format!(
+            "{IDLE}
+        5000 torn
+        5900 file@5800 menu
+        6500 hook@5010 prompt
+        6600 tx@5020 prompt unseen
+        6601 tx@5700 end unseen
+        20000 end
+        "
+        ),
+        "
+        500     idle
+        7500    review finished
+        8700    notify
+        ",
+    );
+}
+
+#[test]
+fn h02_what_ends_before_all_witnesses_were_asked_is_not_told() {
+    check(
+        "
+        99000  recovering
+        100000 found
+        100010 file busy since=99000
+        100100 hook stop
+        100150 file idle
+        100200 recovered
+        110000 end
+        ",
+        "
+        100010  busy
+        100150  review finished
+        ",
+    );
+}

@@ -2010,8 +2010,8 @@ fn q14_a_result_alone_tells_of_a_turn() {
             "{start}
         2000 hook prompt
         3000 hook stop
-        4000 hook post Bash ls id=t1   # that turn's: its process was slow to start
-        4001 hook post Bash ps id=t2
+        3500 hook post Bash ls id=t1   # that turn's: its process was slow to start
+        3501 hook post Bash ps id=t2
         20000 end
         "
         ),
@@ -2019,7 +2019,7 @@ fn q14_a_result_alone_tells_of_a_turn() {
         1300    idle
         2000    busy
         3000    review finished
-        4001    busy
+        3501    busy
         ",
     );
 }
@@ -2098,5 +2098,125 @@ fn p09_h07_a_stop_that_comes_after_its_review_was_read_is_spent() {
         5000  idle (failed: server_error)
         5000  withdraw
         ",
+    );
+}
+
+#[test]
+fn q08_h06_a_dialog_whose_tool_only_the_transcript_names_stays() {
+    let first = format!(
+        "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook pre Bash ls id=t1
+        ",
+    );
+    // The result of the first tool is not heard, and the transcript tells of both at once.
+    check(
+        &format!(
+            "{first}
+        3000 file menu
+        3100 tx@2800 result id=t1
+        3101 tx@2900 tool Bash ps id=t2
+        9000 end
+        "
+        ),
+        r#"
+        500     idle
+        1000    busy
+        3000    needs-input dialog "ls"
+        3100    needs-input dialog
+        3500    needs-input dialog "ps"
+        4200    notify
+        "#,
+    );
+    // Or of the second one only when it is asked.
+    check(
+        &format!(
+            "{first}
+        3000 file menu
+        3100 tx@2800 result id=t1
+        3101 tx@2900 tool Bash ps id=t2 unseen
+        9000 end
+        "
+        ),
+        r#"
+        500     idle
+        1000    busy
+        3000    needs-input dialog "ls"
+        3100    needs-input dialog
+        3500    needs-input dialog "ps"
+        4200    notify
+        "#,
+    );
+    // There is no second one: the menu is the person's.
+    check(
+        &format!(
+            "{first}
+        3000 file menu
+        3100 tx@2800 result id=t1
+        9000 end
+        "
+        ),
+        r#"
+        500     idle
+        1000    busy
+        3000    needs-input dialog "ls"
+        3100    needs-input dialog
+        3500    busy
+        "#,
+    );
+}
+
+#[test]
+fn b05_h11_a_queued_turn_that_asks_at_once() {
+    // The hook of its prompt is older than the idle between, and the file could not be read while it was busy.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        4000 hook prompt
+        5000 file idle
+        5030 torn
+        5150 hook pre Bash ls id=t1
+        5160 tx@5032 prompt
+        5600 file@5260 menu
+        9000 end
+        "
+        ),
+        r#"
+        500     idle
+        1000    busy
+        5600    needs-input dialog "ls"
+        6800    notify
+        "#,
+    );
+}
+
+#[test]
+fn q07_h11_an_answered_form_becomes_no_question_while_the_file_cannot_be_read() {
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook form Which?
+        1205 file input
+        9000 torn
+        9050 hook formdone
+        9800 file@9010 permission
+        12000 end
+        "
+        ),
+        r#"
+        500     idle
+        1000    busy
+        1205    needs-input form "Which?"
+        2405    notify
+        9350    needs-input form
+        9350    update
+        9800    needs-input permission
+        9800    update
+        "#,
     );
 }

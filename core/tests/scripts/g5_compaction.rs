@@ -331,3 +331,25 @@ fn c01_b04_a_turn_right_after_a_compaction_keeps_its_stop() {
         ",
     );
 }
+
+#[test]
+fn c01_h11_a_compaction_whose_busy_is_read_late_does_not_flash() {
+    check(
+        &format!(
+            "{IDLE}
+        7480 hook compact
+        7572 torn
+        8020 hook compacted
+        8120 file@7573 busy
+        8155 file idle
+        12000 end
+        "
+        ),
+        "
+        500     idle
+        7480    busy compacting
+        8020    busy
+        8155    idle
+        ",
+    );
+}
