@@ -49,7 +49,7 @@ export async function until(what, condition, deadlineMs = PATIENCE_MS) {
     } catch (error) {
       failed = error;
     }
-    if (performance.now() > end) throw new Error(`no ${what} within ${deadlineMs} ms`, { cause: failed });
+    if (performance.now() > end) throw new Error(`no ${what} within ${deadlineMs} ms${failed === null ? "" : `: ${failed.message}`}`, { cause: failed });
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }

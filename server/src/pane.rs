@@ -150,6 +150,8 @@ pub enum Ask {
     Resize(Size),
     /// Whether it may decide how large the window is.
     Hold(Hold),
+    /// Whether it answers; what does not answer decides nothing.
+    Here(bool),
     /// Bytes it has consumed.
     Credit(u32),
     /// It has left for good.
@@ -581,6 +583,7 @@ impl Task {
                 () = closed_when(self.outbox.as_ref()) => {
                     self.outbox = None;
                     broken_at = Some(Instant::now());
+                    self.here(false);
                 }
                 ask = inbox.recv(), if self.keys.len() < KEYS_BYTES_MAX => match ask {
                     None | Some(Ask::Leave) => break false,
@@ -596,6 +599,7 @@ impl Task {
                             seat.hold(hold);
                         }
                     }
+                    Some(Ask::Here(here)) => self.here(here && self.outbox.is_some()),
                     Some(Ask::Credit(bytes)) => {
                         behind_since = None;
                         self.tail.confirm(usize::try_from(bytes).unwrap_or(usize::MAX));
@@ -609,6 +613,7 @@ impl Task {
                             broken_at = None;
                             self.tell_size = self.seat.is_some();
                             self.wants(size);
+                            self.here(true);
                         }
                     }
                 },
@@ -623,6 +628,8 @@ impl Task {
                 () = sleep_until(give_up_at) => break false,
             }
         };
+        // Whoever else looks need not wait until this attach is gone.
+        self.seat = None;
         if let Some(link) = self.link.take() {
             link.hang_up().await;
         }
@@ -718,6 +725,12 @@ impl Task {
         match &self.seat {
             Some(seat) => seat.wants(size),
             None => self.resize(size),
+        }
+    }
+
+    fn here(&self, here: bool) {
+        if let Some(seat) = &self.seat {
+            seat.here(here);
         }
     }
 

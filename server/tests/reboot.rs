@@ -234,6 +234,32 @@ fn shells_that_ended_without_a_boot_stay_ended_and_offer_when_they_are_reopened(
 }
 
 #[test]
+fn what_is_offered_is_taken_up_by_a_command() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let mut viewer = browser.status();
+    let conversation = claude_in(&server, &browser, &mut viewer, &tab);
+    transcript(server.dir.path(), &conversation, "/", "hello");
+    let nothing = server.cli(&["tab", "resume", &tab]);
+    assert!(!nothing.status.success());
+    let why = String::from_utf8_lossy(&nothing.stderr);
+    assert!(!why.trim().is_empty(), "it says why");
+    drop(viewer);
+    let server = boots_anew(server, "-KILL");
+    let browser = server.browser();
+    let mut viewer = browser.status();
+    viewer.until(|viewer| row(viewer, &tab).resume.is_some());
+    server.cli_ok(&["tab", "resume", &tab]);
+    viewer.until(|viewer| row(viewer, &tab).resume.is_none());
+    let line = format!("claude --resume {conversation}");
+    wait("it is never typed", || {
+        screen(&server, &tab).contains(&line).then_some(())
+    });
+    assert!(!server.cli(&["tab", "resume", &tab]).status.success());
+}
+
+#[test]
 fn a_conversation_that_was_left_in_a_living_shell_is_forgotten() {
     let server = TestServer::start();
     let browser = server.browser();

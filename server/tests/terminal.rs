@@ -344,6 +344,48 @@ fn w01_of_two_viewers_only_one_sizes_the_window_until_the_other_takes_it() {
 }
 
 #[test]
+fn w01_a_viewer_that_can_not_be_heard_keeps_no_size() {
+    let server = TestServer::start();
+    let browser = server.browser();
+    let tab = browser.tab();
+    let mut wide = browser.terminal(&tab, 120, 30);
+    wide.until_that("its own size", |t| t.sizes == [(120, 30, true)]);
+    let mut narrow = browser.terminal(&tab, 40, 10);
+    let mut takes = |narrow: &mut Terminal| {
+        narrow.send(&FromViewer::Hold(Hold::Take));
+        narrow.until_that("its own size", |t| t.sizes.last() == Some(&(40, 10, true)));
+        wide.until_that("the narrow size", |t| {
+            t.sizes.last() == Some(&(40, 10, false))
+        });
+        // Read by nobody the narrow one answers no ping, as a laptop that was closed.
+        wide.until_that("its own size again", |t| {
+            t.sizes.last() == Some(&(120, 30, true))
+        });
+    };
+    takes(&mut narrow);
+    narrow.until_that("the wide size", |t| {
+        t.sizes.last() == Some(&(120, 30, false))
+    });
+    // It is heard again, and takes nothing back by that.
+    narrow.keys("echo heard-$((6*7))\r");
+    narrow.until("heard-42");
+    assert_eq!(narrow.sizes.last(), Some(&(120, 30, false)));
+    // A connection that breaks is noticed at once, and may come back.
+    narrow.send(&FromViewer::Hold(Hold::Take));
+    narrow.until_that("its own size", |t| t.sizes.last() == Some(&(40, 10, true)));
+    let broken = Instant::now();
+    let offset = narrow.cut();
+    wide.until_that("its own size at once", |t| {
+        t.sizes.ends_with(&[(40, 10, false), (120, 30, true)])
+    });
+    assert!(broken.elapsed() < Duration::from_secs(5));
+    let mut narrow = browser.resume(&tab, offset, 40, 10);
+    narrow.until_that("the wide size", |t| {
+        t.sizes.last() == Some(&(120, 30, false))
+    });
+}
+
+#[test]
 fn the_history_is_read_by_numbers_and_searched() {
     let server = TestServer::start();
     let browser = server.browser();

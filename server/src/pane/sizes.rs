@@ -23,14 +23,26 @@ struct Viewer {
     id: u64,
     /// The size that its own place on the page has.
     wanted: Size,
-    /// Its page is in front of somebody.
+    /// Its page is in front of somebody, by its own word.
     seen: bool,
+    /// Its connection works, so that its word can be believed.
+    here: bool,
+    /// When it was last given the window, counted; 0: never.
+    held: u64,
+}
+
+impl Viewer {
+    fn looks(&self) -> bool {
+        self.seen && self.here
+    }
 }
 
 #[derive(Debug)]
 struct Window {
     /// In the order of joining.
     viewers: Vec<Viewer>,
+    /// How often the window was given to somebody.
+    given: u64,
     held: watch::Sender<Held>,
 }
 
@@ -44,28 +56,33 @@ impl Window {
     }
 
     /// Whether somebody who is there looks at the owner's page.
-    fn owner_is_seen(&self) -> bool {
+    fn owner_looks(&self) -> bool {
         let owner = self.owner();
         self.viewers
             .iter()
-            .any(|viewer| viewer.id == owner && viewer.seen)
+            .any(|viewer| viewer.id == owner && viewer.looks())
     }
 
-    /// Hands the window to the newest viewer that is seen, or else to any that is left.
+    /// Hands the window to whoever is looked at, else to any that is left; of several to the one that had it last, so
+    /// that who lent it has it back, and of those that never had it to the newest.
     fn pass_on(&mut self) {
         let owner = self.owner();
-        let newest = |seen: bool| {
-            let mut others = self.viewers.iter().rev();
-            others.find(|viewer| viewer.seen == seen && viewer.id != owner)
-        };
         let there = self.viewers.iter().any(|viewer| viewer.id == owner);
-        let next = newest(true).or_else(|| newest(false).filter(|_| !there));
+        let others = self.viewers.iter().filter(|viewer| viewer.id != owner);
+        let next = others
+            .filter(|viewer| viewer.looks() || !there)
+            .max_by_key(|viewer| (viewer.looks(), viewer.held));
         if let Some(next) = next.copied() {
             self.give(next);
         }
     }
 
     fn give(&mut self, viewer: Viewer) {
+        self.given += 1;
+        let given = self.given;
+        if let Some(viewer) = self.viewer(viewer.id) {
+            viewer.held = given;
+        }
         let held = Held {
             owner: viewer.id,
             size: viewer.wanted,
@@ -95,16 +112,19 @@ impl Sizes {
             id,
             wanted,
             seen: true,
+            here: true,
+            held: 0,
         };
         let window = windows.entry(tab.clone()).or_insert_with(|| Window {
             viewers: Vec::new(),
+            given: 0,
             held: watch::Sender::new(Held {
                 owner: id,
                 size: wanted,
             }),
         });
         window.viewers.push(viewer);
-        if !window.owner_is_seen() {
+        if !window.owner_looks() || window.owner() == id {
             window.give(viewer);
         }
         Seat {
@@ -163,8 +183,25 @@ impl Seat {
             match hold {
                 Hold::Hidden if owner == id => window.pass_on(),
                 Hold::Hidden => {}
-                Hold::Seen if window.owner_is_seen() => {}
+                Hold::Seen if window.owner_looks() => {}
                 Hold::Seen | Hold::Take => window.give(viewer),
+            }
+        });
+    }
+
+    /// Whether this viewer can be heard. While it can't, whoever else looks may decide, as if its page were hidden.
+    pub(super) fn here(&self, here: bool) {
+        self.change(|window, id| {
+            let owner = window.owner();
+            let Some(viewer) = window.viewer(id).filter(|viewer| viewer.here != here) else {
+                return;
+            };
+            viewer.here = here;
+            let viewer = *viewer;
+            if owner == id && !here {
+                window.pass_on();
+            } else if viewer.looks() && !window.owner_looks() {
+                window.give(viewer);
             }
         });
     }
@@ -230,6 +267,36 @@ mod tests {
         assert_eq!(desk.look(), (size(40), false));
         phone.hold(Hold::Hidden);
         assert_eq!(desk.look(), (size(120), true));
+    }
+
+    #[test]
+    fn who_can_not_be_heard_gives_way_and_who_lent_it_has_it_back() {
+        let (sizes, tab) = (Sizes::default(), TabId::from("t-1"));
+        let mut desk = sizes.join(&tab, 1, size(120));
+        let mut tablet = sizes.join(&tab, 2, size(80));
+        let mut phone = sizes.join(&tab, 3, size(40));
+        phone.hold(Hold::Take);
+        assert_eq!(tablet.look(), (size(40), false));
+        phone.here(false);
+        assert_eq!(
+            desk.look(),
+            (size(120), true),
+            "not the newest: who had it before"
+        );
+        phone.here(true);
+        assert_eq!(desk.look(), (size(120), true), "it does not take back");
+        // Nobody is left who looks: the one that has it keeps it, and the first that is back decides.
+        phone.hold(Hold::Hidden);
+        tablet.here(false);
+        desk.here(false);
+        assert_eq!(desk.look(), (size(120), true));
+        tablet.here(true);
+        assert_eq!(tablet.look(), (size(80), true));
+        // A page that was hidden when its connection broke is still hidden when it is back.
+        tablet.here(false);
+        phone.here(false);
+        phone.here(true);
+        assert_eq!(phone.look(), (size(80), false));
     }
 
     #[test]

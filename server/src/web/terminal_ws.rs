@@ -32,6 +32,10 @@ pub const HELLO_WITHIN: Duration = Duration::from_secs(5);
 /// How often the other end is asked whether it is there. It must have said something within three of these.
 pub const PING_EVERY: Duration = Duration::from_secs(10);
 
+/// Who owes the answer to a ping for this long decides nothing until it is heard again: a laptop that was closed, a phone
+/// without a network.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+
 /// A socket that takes nothing for this long is as good as broken.
 const SEND_WITHIN: Duration = Duration::from_secs(30);
 
@@ -253,11 +257,29 @@ impl Left {
 }
 
 async fn read(stream: &mut SplitStream<WebSocket>, asks: &mpsc::Sender<Ask>) -> Left {
+    let mut here = true;
+    let mut heard = Instant::now();
     loop {
-        let message = match tokio::time::timeout(PING_EVERY * 3, stream.next()).await {
+        let patience = if here {
+            PING_EVERY + ANSWER_WITHIN
+        } else {
+            PING_EVERY * 3
+        };
+        let message = match tokio::time::timeout_at(heard + patience, stream.next()).await {
+            Err(_) if here => {
+                here = false;
+                // A terminal that has ended needs no viewer.
+                drop(asks.send(Ask::Here(false)).await);
+                continue;
+            }
             Err(_) | Ok(None | Some(Err(_))) => return Left::broken(),
             Ok(Some(Ok(message))) => message,
         };
+        heard = Instant::now();
+        if !here {
+            here = true;
+            drop(asks.send(Ask::Here(true)).await);
+        }
         let ask = match message {
             Message::Binary(bytes) => match FromViewer::decode(&bytes) {
                 Ok(FromViewer::Data(keys)) => Ask::Keys(keys),
