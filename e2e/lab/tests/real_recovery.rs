@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use purplemux_lab::clock::until;
 use purplemux_lab::product::{Lab, PATIENCE, Tab, TabKind};
+use rusqlite::Connection;
 use rustix::process::Signal;
 
 /// As in `real.rs`.
@@ -99,5 +100,43 @@ fn h01_h02_h03_badges_after_a_restart_of_the_server() -> Result<()> {
         found["attention"] == true && found["last_message"] == words.as_str(),
         "H02 (a): {found}"
     );
+    Ok(())
+}
+
+#[test]
+fn a_conversation_is_taken_up_after_a_reboot() -> Result<()> {
+    let lab = Lab::start("taken_up")?;
+    let mut tab = lab.tab(TabKind::Claude)?;
+    tab.ready()?;
+    tab.prompt("say first words")?;
+    tab.expect_unmeasured(&["review(finished)"])?;
+    let conversation = tab.item().context("an item")?["session_id"].clone();
+    lab.end_server(Signal::KILL)?;
+    purplemux_lab::tmux::run(tab.pane.socket(), &["kill-server"])?;
+    // What is kept says that another boot was the last.
+    let database = Connection::open(lab.home().product().join("purplemux.db"))?;
+    let changed = database.execute(
+        "UPDATE settings SET value = 'another boot' WHERE key = 'layout.boot'",
+        [],
+    )?;
+    ensure!(changed == 1, "the boot is kept");
+    drop(database);
+    lab.serve_again()?;
+    let item = tab.wait_item("it is offered", |item| !item["resume"].is_null())?;
+    ensure!(item["resume"]["conversation"] == conversation, "{item}");
+    ensure!(item["resume"]["title"] == "say first words", "{item}");
+    lab.run(&["tab", "resume", &tab.id])?;
+    // The very conversation, with what was said in it.
+    let item = tab.wait_item("it runs", |item| item["presence"] == "running")?;
+    ensure!(item["session_id"] == conversation, "{item}");
+    ensure!(item["resume"].is_null(), "{item}");
+    tab.pane.wait_for("first words", PATIENCE)?;
+    tab.wait_item("it rests", |item| {
+        item["state"] == "idle" || item["state"] == "review"
+    })?;
+    tab.enter("say second words")?;
+    tab.wait_item("it has answered", |item| {
+        item["state"] == "review" && item["last_message"] == "second words"
+    })?;
     Ok(())
 }
