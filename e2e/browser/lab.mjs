@@ -12,7 +12,8 @@ import { chromium } from "playwright-core";
 
 const run = promisify(execFile);
 const e2e = dirname(dirname(fileURLToPath(import.meta.url)));
-const results = join(e2e, "results");
+/** Where pictures and figures of a run go. */
+export const results = join(e2e, "results");
 
 /** Far above what a loaded machine needs. */
 export const PATIENCE_MS = 30_000;
@@ -33,6 +34,8 @@ const BROWSER_FLAGS = [
 ];
 /** Without WebGL the terminal draws with the DOM, where its text can be read. */
 export const READABLE = ["--disable-3d-apis"];
+/** With WebGL, drawn by the processor. */
+export const WEBGL = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--ignore-gpu-blocklist"];
 
 const profile = process.env.CARGO_TARGET_DIR ?? join(dirname(e2e), "target");
 const binary = process.env.PURPLEMUX_BIN ?? join(profile, "debug", "purplemux");

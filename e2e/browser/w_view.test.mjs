@@ -5,14 +5,11 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { drawn, enter, holds, Lab, picture, READABLE, row, terminal, until } from "./lab.mjs";
+import { drawn, enter, holds, Lab, picture, READABLE, row, terminal, until, WEBGL } from "./lab.mjs";
 
 let lab;
 before(async () => (lab = await Lab.start()));
 after(async () => lab?.stop());
-
-/** With WebGL, drawn by the processor. */
-const WEBGL = ["--enable-unsafe-swiftshader", "--use-angle=swiftshader", "--ignore-gpu-blocklist"];
 
 async function opened(tab, options = {}) {
   const page = await lab.open({ flags: READABLE, ...options });
