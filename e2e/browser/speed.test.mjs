@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { after, afterEach, beforeEach, test } from "node:test";
-import { Lab, READABLE, results, row, terminal, until, WEBGL } from "./lab.mjs";
+import { Lab, results, row, terminal, until, WEBGL } from "./lab.mjs";
 import { say, standIn } from "./standin.mjs";
 
 let lab;
@@ -100,8 +100,8 @@ const WATCH = () => {
 };
 
 /** Five floods, a sixth terminal that echoes, and an agent in a tab that is not looked at. */
-async function flooded(flags) {
-  const page = await lab.open({ flags, viewport: { width: 1600, height: 1000 } });
+async function flooded() {
+  const page = await lab.open({ flags: WEBGL, viewport: { width: 1600, height: 1000 } });
   await page.addInitScript(WATCH);
   await page.reload();
   const tabs = [];
@@ -120,110 +120,106 @@ async function flooded(flags) {
   return { page, tabs };
 }
 
-for (const [how, flags] of [["drawn by the DOM", READABLE], ["drawn by WebGL without a GPU", WEBGL]]) {
-  test(`five panes flood, ${how}: keys, tasks, frames, badges`, async (t) => {
-    const { page, tabs } = await flooded(flags);
-    const agent = await lab.tab("terminal", 0);
-    await lab.cli("tab", "send", agent.id, `${standIn(lab.env)} 600`);
-    const pid = await until("an agent", async () => (await lab.item(agent.id))?.pid);
-    say(lab.env, pid, "waiting");
-    await row(page, agent).getByRole("img", { name: "Needs input" }).waitFor();
+test("five panes flood: keys, tasks, frames, badges", async (t) => {
+  const { page, tabs } = await flooded();
+  const agent = await lab.tab("terminal", 0);
+  await lab.cli("tab", "send", agent.id, `${standIn(lab.env)} 600`);
+  const pid = await until("an agent", async () => (await lab.item(agent.id))?.pid);
+  say(lab.env, pid, "waiting");
+  await row(page, agent).getByRole("img", { name: "Needs input" }).waitFor();
 
-    const typed = tabs.at(-1);
-    await lab.cli("tab", "send", typed.id, "PS1=; clear; stty -echoctl; cat");
-    for (const tab of tabs.slice(0, PANES)) await lab.cli("tab", "send", tab.id, FLOOD);
-    for (const tab of tabs.slice(0, PANES)) {
-      await page.evaluate(async (id) => {
-        for (let n = 0; n < 5; n += 1) await globalThis.changes(id, globalThis.looks(document.querySelector(`[data-terminal="${id}"]`)));
-      }, tab.id);
-    }
+  const typed = tabs.at(-1);
+  await lab.cli("tab", "send", typed.id, "PS1=; clear; stty -echoctl; cat");
+  for (const tab of tabs.slice(0, PANES)) await lab.cli("tab", "send", tab.id, FLOOD);
+  for (const tab of tabs.slice(0, PANES)) {
+    await page.evaluate(async (id) => {
+      for (let n = 0; n < 5; n += 1) await globalThis.changes(id, globalThis.looks(document.querySelector(`[data-terminal="${id}"]`)));
+    }, tab.id);
+  }
 
-    // Watch.
-    await page.evaluate((id) => {
-      const seen = { scripts: [], tasks: [], frames: 0, from: performance.now(), badges: [], keys: [] };
-      globalThis.seen = seen;
-      new PerformanceObserver((list) => {
-        for (const frame of list.getEntries()) for (const script of frame.scripts) seen.scripts.push({ ms: script.duration, what: `${script.invokerType} ${script.invoker} ${script.sourceFunctionName}` });
-      }).observe({ type: "long-animation-frame" });
-      new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map((task) => task.duration))).observe({ type: "longtask" });
-      const frame = () => {
-        seen.frames += 1;
-        requestAnimationFrame(frame);
-      };
+  // Watch.
+  await page.evaluate((id) => {
+    const seen = { scripts: [], tasks: [], frames: 0, from: performance.now(), badges: [], keys: [] };
+    globalThis.seen = seen;
+    new PerformanceObserver((list) => {
+      for (const frame of list.getEntries()) for (const script of frame.scripts) seen.scripts.push({ ms: script.duration, what: `${script.invokerType} ${script.invoker} ${script.sourceFunctionName}` });
+    }).observe({ type: "long-animation-frame" });
+    new PerformanceObserver((list) => seen.tasks.push(...list.getEntries().map((task) => task.duration))).observe({ type: "longtask" });
+    const frame = () => {
+      seen.frames += 1;
       requestAnimationFrame(frame);
-      const glyph = () => document.querySelector(`[role=treeitem][data-tab="${id}"] [role=img]`)?.getAttribute("aria-label");
-      let state = glyph();
-      new MutationObserver(() => {
-        const now = glyph();
-        if (now === state) return;
-        state = now;
-        seen.badges.push({ state, at: Date.now() });
-      }).observe(document.querySelector("[role=tree]") ?? document.body, { subtree: true, childList: true, attributes: true });
-    }, agent.id);
+    };
+    requestAnimationFrame(frame);
+    const glyph = () => document.querySelector(`[role=treeitem][data-tab="${id}"] [role=img]`)?.getAttribute("aria-label");
+    let state = glyph();
+    new MutationObserver(() => {
+      const now = glyph();
+      if (now === state) return;
+      state = now;
+      seen.badges.push({ state, at: Date.now() });
+    }).observe(document.querySelector("[role=tree]") ?? document.body, { subtree: true, childList: true, attributes: true });
+  }, agent.id);
 
-    // Keys, by hand as it were; and the agent changes meanwhile.
-    const terminalOf = page.locator(`[data-terminal="${typed.id}"]`);
-    await terminalOf.locator(".xterm-helper-textarea").focus();
-    await page.evaluate((id) => {
-      const element = document.querySelector(`[data-terminal="${id}"]`);
-      element.addEventListener("keydown", (event) => {
-        globalThis.glyph = globalThis.changes(id, globalThis.looks(element)).then((drawn) => globalThis.seen.keys.push(drawn - event.timeStamp));
-      }, { capture: true });
-    }, typed.id);
-    const begun = performance.now();
-    const written = [];
-    for (let n = 0; n < KEYS || performance.now() - begun < WATCH_MS; n += 1) {
-      if (n % 15 === 14) await page.keyboard.press("Enter");
-      else await page.keyboard.press("abcdefghij"[n % 10]);
-      await page.evaluate(() => globalThis.glyph);
-      if (n % 15 === 14) await lab.tmux(typed, "send-keys", "-t", `=${typed.session}:`, "-R");
-      if (n % 6 !== 0) continue;
-      const word = written.length % 2 === 0 ? "busy" : "waiting";
-      written.push(Date.now());
-      say(lab.env, pid, word);
-      await until("the badge", () => page.evaluate((count) => globalThis.seen.badges.length >= count, written.length));
-    }
-    const seen = await page.evaluate(() => ({ ...globalThis.seen, ms: performance.now() - globalThis.seen.from }));
-    measured(t, `key to glyph, five panes flood, ${how}`, seen.keys, 150);
-    measured(t, `status file to badge, five panes flood, ${how}`, written.map((from, n) => seen.badges[n].at - from), 100);
-    const worst = [...seen.scripts].sort((a, b) => b.ms - a.ms).slice(0, 5);
-    noted(t, `tasks over 50 ms, ${how}: ${seen.tasks.length} in ${(seen.ms / 1000).toFixed(1)} s, of which our code ran longest ${worst.map(({ ms, what }) => `${ms.toFixed(0)} ms in ${what}`).join("; ") || "under the frames' notice"}`);
-    noted(t, `frames, ${how}: ${((1000 * seen.frames) / seen.ms).toFixed(0)} a second`);
-    measured(t, `longest runs of our code, ${how}`, [0, ...seen.scripts.map(({ ms }) => ms)], 50, "max");
-    assert.deepEqual(page.faults, []);
-  });
-}
+  // Keys, by hand as it were; and the agent changes meanwhile.
+  const terminalOf = page.locator(`[data-terminal="${typed.id}"]`);
+  await terminalOf.locator(".xterm-helper-textarea").focus();
+  await page.evaluate((id) => {
+    const element = document.querySelector(`[data-terminal="${id}"]`);
+    element.addEventListener("keydown", (event) => {
+      globalThis.glyph = globalThis.changes(id, globalThis.looks(element)).then((drawn) => globalThis.seen.keys.push(drawn - event.timeStamp));
+    }, { capture: true });
+  }, typed.id);
+  const begun = performance.now();
+  const written = [];
+  for (let n = 0; n < KEYS || performance.now() - begun < WATCH_MS; n += 1) {
+    if (n % 15 === 14) await page.keyboard.press("Enter");
+    else await page.keyboard.press("abcdefghij"[n % 10]);
+    await page.evaluate(() => globalThis.glyph);
+    if (n % 15 === 14) await lab.tmux(typed, "send-keys", "-t", `=${typed.session}:`, "-R");
+    if (n % 6 !== 0) continue;
+    const word = written.length % 2 === 0 ? "busy" : "waiting";
+    written.push(Date.now());
+    say(lab.env, pid, word);
+    await until("the badge", () => page.evaluate((count) => globalThis.seen.badges.length >= count, written.length));
+  }
+  const seen = await page.evaluate(() => ({ ...globalThis.seen, ms: performance.now() - globalThis.seen.from }));
+  measured(t, `key to glyph, five panes flood`, seen.keys, 150);
+  measured(t, `status file to badge, five panes flood`, written.map((from, n) => seen.badges[n].at - from), 100);
+  const worst = [...seen.scripts].sort((a, b) => b.ms - a.ms).slice(0, 5);
+  noted(t, `tasks over 50 ms: ${seen.tasks.length} in ${(seen.ms / 1000).toFixed(1)} s, of which our code ran longest ${worst.map(({ ms, what }) => `${ms.toFixed(0)} ms in ${what}`).join("; ") || "under the frames' notice"}`);
+  noted(t, `frames: ${((1000 * seen.frames) / seen.ms).toFixed(0)} a second`);
+  measured(t, `longest runs of our code`, [0, ...seen.scripts.map(({ ms }) => ms)], 50, "max");
+  assert.deepEqual(page.faults, []);
+});
 
-for (const [how, flags] of [["drawn by the DOM", READABLE], ["drawn by WebGL without a GPU", WEBGL]]) {
-  test(`from a click on a tab to its terminal, ${how}`, async (t) => {
-    const page = await lab.open({ flags });
-    await page.addInitScript(WATCH);
-    await page.reload();
-    const tabs = [await lab.tab("terminal", 0), await lab.tab("terminal", 1)];
-    for (const tab of tabs) {
-      await row(page, tab).click();
-      await terminal(page, tab);
-      await lab.cli("tab", "send", tab.id, "PS1='$ '; clear");
-      await until("the prompt", async () => (await lab.screen(tab)).trim() === "$");
-    }
-    const took = [];
-    for (let n = 0; n < ROUNDS; n += 1) {
-      const { id } = tabs[n % 2];
-      const drawn = page.evaluate(
-        (tab) =>
-          new Promise((resolve) => {
-            document.addEventListener("click", (event) => globalThis.changes(tab, null).then((when) => resolve(when - event.timeStamp)), { once: true, capture: true });
-          }),
-        id,
-      );
-      await page.locator(`[role=tab][data-tab="${id}"]`).click();
-      took.push(await drawn);
-      await terminal(page, tabs[n % 2]);
-    }
-    measured(t, `click on a tab to its terminal, ${how}`, took, 100);
-    assert.deepEqual(page.faults, []);
-  });
-}
+test("from a click on a tab to its terminal", async (t) => {
+  const page = await lab.open({ flags: WEBGL });
+  await page.addInitScript(WATCH);
+  await page.reload();
+  const tabs = [await lab.tab("terminal", 0), await lab.tab("terminal", 1)];
+  for (const tab of tabs) {
+    await row(page, tab).click();
+    await terminal(page, tab);
+    await lab.cli("tab", "send", tab.id, "PS1='$ '; clear");
+    await until("the prompt", async () => (await lab.screen(tab)).trim() === "$");
+  }
+  const took = [];
+  for (let n = 0; n < ROUNDS; n += 1) {
+    const { id } = tabs[n % 2];
+    const drawn = page.evaluate(
+      (tab) =>
+        new Promise((resolve) => {
+          document.addEventListener("click", (event) => globalThis.changes(tab, null).then((when) => resolve(when - event.timeStamp)), { once: true, capture: true });
+        }),
+      id,
+    );
+    await page.locator(`[role=tab][data-tab="${id}"]`).click();
+    took.push(await drawn);
+    await terminal(page, tabs[n % 2]);
+  }
+  measured(t, `click on a tab to its terminal`, took, 100);
+  assert.deepEqual(page.faults, []);
+});
 
 test("from a change of the layout to another device", async (t) => {
   const [one, other] = [await lab.open(), await lab.open()];
