@@ -17,7 +17,7 @@ import { TMUX_WIDTHS } from "./widths.ts";
 
 /** Each new size reaches the program as a signal: four a second are as many as an eye needs. */
 const RESIZE_MS_MIN = 250;
-const FONT = '"JetBrains Mono Variable", "JetBrains Mono Signs", ui-monospace, "SF Mono", "Cascadia Mono", "Noto Sans Mono CJK TC", monospace';
+const FONT = '"JetBrains Mono Variable", "JetBrains Mono Signs", "purplemux Marks", ui-monospace, "SF Mono", "Cascadia Mono", "Noto Sans Mono CJK TC", monospace';
 /** What a terminal and what has scrolled off it have in common. */
 const LOOK = { fontFamily: FONT, fontWeight: "400", fontWeightBold: "700", lineHeight: 1.25, minimumContrastRatio: 4.5 } as const;
 /** Larger than any sensible copy; a program that sends more is flooding. */
@@ -97,6 +97,11 @@ export class Screen {
 
   get size(): { cols: number; rows: number } {
     return { cols: this.term.cols, rows: this.term.rows };
+  }
+
+  /** What a place of this size had room for when it was last measured. */
+  static roomBefore(host: HTMLElement, fontPx: number): { cols: number; rows: number } | null {
+    return rooms.get(placeOf(host, fontPx)) ?? null;
   }
 
   /** What the place has room for. */
@@ -428,6 +433,7 @@ export class Screen {
       if (!(room.cols >= 10) || !(room.rows >= 3)) return;
       const changed = room.cols !== this.#room.cols || room.rows !== this.#room.rows;
       this.#room = room;
+      if (this.#own) rooms.set(placeOf(this.#options.host, this.#fontPx), room);
       if (this.#own) {
         this.term.options.fontSize = this.#fontPx;
         if (room.cols !== this.term.cols || room.rows !== this.term.rows) this.term.resize(room.cols, room.rows);
@@ -452,6 +458,10 @@ export class Screen {
   }
 }
 
+/** Room by the size of a place and of its text: a few sizes of one window. */
+const rooms = new Map<string, { cols: number; rows: number }>();
+const placeOf = (host: HTMLElement, fontPx: number): string => `${host.clientWidth}x${host.clientHeight} ${fontPx} ${devicePixelRatio}`;
+
 /**
  * Where WebGL is drawn by the processor, five terminals that flood leave 20 frames a second and keys that take half a
  * second; by the DOM it is 55 frames and a tenth of a second (measured on 2 cores, Chromium with SwiftShader).
@@ -459,23 +469,34 @@ export class Screen {
 function hasGpu(): boolean {
   gpu ??= (() => {
     const context = document.createElement("canvas").getContext("webgl2", { failIfMajorPerformanceCaveat: true });
-    context?.getExtension("WEBGL_lose_context")?.loseContext();
-    return context !== null;
+    if (context === null) return false;
+    const names = context.getExtension("WEBGL_debug_renderer_info");
+    const name: unknown = context.getParameter(names?.UNMASKED_RENDERER_WEBGL ?? context.RENDERER);
+    context.getExtension("WEBGL_lose_context")?.loseContext();
+    return !PROCESSOR.test(String(name));
   })();
   return gpu;
 }
 let gpu: boolean | undefined;
+/** What draws without a GPU, by the names that browsers give; Chromium hands it out even to who asks for none. */
+const PROCESSOR = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 
 /**
  * Ready when the fonts are: the grid is measured once, and a sign is drawn once and kept, with the font that is there.
  * A font that does not come is no reason to wait for it.
  */
-export async function fontReady(): Promise<void> {
+export function fontReady(): Promise<void> {
+  fonts ??= loadFonts();
+  return fonts;
+}
+let fonts: Promise<void> | undefined;
+
+async function loadFonts(): Promise<void> {
   const load = (weight: number) => [
     document.fonts.load(`${weight} 13px "JetBrains Mono Variable"`),
     document.fonts.load(`${weight} 13px "JetBrains Mono Signs"`, "●"),
   ];
-  await Promise.allSettled([...load(400), ...load(700)]);
+  await Promise.allSettled([...load(400), ...load(700), document.fonts.load('13px "purplemux Marks"', "⏸")]);
 }
 
 function openLink(uri: string): void {

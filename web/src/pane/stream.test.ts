@@ -31,6 +31,7 @@ const offset = (at: number) => {
 };
 const data = (length: number) => new Uint8Array(1 + length).buffer;
 
+let size = { cols: 80, rows: 24 };
 let jumps: boolean[];
 let done: (() => void)[];
 let ended: string[];
@@ -38,7 +39,7 @@ let ended: string[];
 function begin(of: { tab: string; outside?: boolean } = { tab: "t-1" }) {
   const stream = new Stream({
     ...of,
-    size: () => ({ cols: 80, rows: 24 }),
+    size: () => size,
     write: (_, taken) => done.push(taken),
     jumped: (fresh) => jumps.push(fresh),
     title: () => undefined,
@@ -48,11 +49,14 @@ function begin(of: { tab: string; outside?: boolean } = { tab: "t-1" }) {
   });
   const link = links.at(-1);
   if (link === undefined) throw new Error("the stream made no link");
+  // A link asks where to before it is live.
+  link.options.path();
   return { stream, link };
 }
 
 beforeEach(() => {
   vi.stubGlobal("localStorage", { getItem: () => null });
+  size = { cols: 80, rows: 24 };
   jumps = [];
   done = [];
   ended = [];
@@ -84,6 +88,16 @@ test("a jump is told, and whether a new attach made it", () => {
   link.options.phase({ kind: "live" });
   link.options.heard(offset(9000));
   expect(jumps).toEqual([false, true]);
+});
+
+test("a size that has changed since the address was asked for is told", () => {
+  const { link } = begin();
+  size = { cols: 90, rows: 30 };
+  link.options.phase({ kind: "live" });
+  expect(link.sent.map((frame) => [...frame])).toEqual([[1, 0, 90, 0, 30]]);
+  link.options.path();
+  link.options.phase({ kind: "live" });
+  expect(link.sent.length).toBe(1);
 });
 
 test("credit goes back for what the screen took, in lumps, never to another connection", () => {

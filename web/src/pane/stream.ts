@@ -33,6 +33,8 @@ export class Stream {
   #at: number | null = null;
   #fresh = true;
   #consumed = 0;
+  /** What the server was told last of the room for the grid. */
+  #told = "";
   /** Counts connections, so that credit for bytes of an old one is never given to a new one. */
   #connection = 0;
 
@@ -53,7 +55,7 @@ export class Stream {
   }
 
   resize(cols: number, rows: number): void {
-    this.#link.send(resize(cols, rows));
+    if (this.#link.send(resize(cols, rows))) this.#told = `${cols}x${rows}`;
   }
 
   /** Whether this viewer may decide the size of the window. */
@@ -77,6 +79,7 @@ export class Stream {
 
   #path(): string {
     const { cols, rows } = this.#options.size();
+    this.#told = `${cols}x${rows}`;
     const of = this.#options.outside === true ? "item" : "tab";
     const query = new URLSearchParams({ [of]: this.#options.tab, cols: String(cols), rows: String(rows) });
     if (this.#at !== null) query.set("offset", String(this.#at));
@@ -88,6 +91,9 @@ export class Stream {
       this.#fresh = true;
       this.#connection += 1;
       this.#consumed = 0;
+      // It may have changed since it was said in the address.
+      const { cols, rows } = this.#options.size();
+      if (this.#told !== `${cols}x${rows}`) this.resize(cols, rows);
     }
     this.#options.phase(phase);
   }
