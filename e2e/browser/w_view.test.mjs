@@ -173,6 +173,20 @@ test("W03 the grid is tmux's own, cell by cell, also at the right margin", async
     assert.equal(Math.round(marks[2 * at] * cols), column, `${text}: drawn at ${(marks[2 * at] * cols).toFixed(2)}, in tmux at ${column}`);
   }
   await picture(page, "w03-cells");
+
+  // What JetBrains Mono lacks and Claude draws comes from a font of ours, one cell wide each.
+  const signs = "⎿⏵⏸⏺○◉☐☑☒✔✘✢✳✻✽";
+  await lab.cli("tab", "send", tab.id, "");
+  await lab.cli("tab", "send", tab.id, `PS1='$ '; clear; echo '${signs}|'`);
+  await until("the signs", async () => (await drawn(page)).includes(`\n${signs}|`) || (await drawn(page)).startsWith(`${signs}|`));
+  const drawnBy = await page.evaluate((text) => {
+    const faces = [...document.fonts].filter((face) => face.family.includes("purplemux Marks")).map((face) => face.status);
+    const context = document.createElement("canvas").getContext("2d");
+    context.font = '20px "purplemux Marks"';
+    return { faces, wide: [...text].map((sign) => Math.round(context.measureText(sign).width)) };
+  }, signs);
+  assert.deepEqual(drawnBy, { faces: ["loaded"], wide: [...signs].map(() => 12) });
+  await picture(page, "w03-signs");
   assert.deepEqual(page.faults, []);
 });
 
@@ -192,9 +206,12 @@ async function columnOf(tab, line) {
 /** Counts what the page has of WebGL, and lets it believe that there is a GPU. */
 const WATCH_CONTEXTS = () => {
   globalThis.contexts = [];
+  WebGL2RenderingContext.prototype.getExtension = new Proxy(WebGL2RenderingContext.prototype.getExtension, {
+    apply: (ask, context, [name]) => (name === "WEBGL_debug_renderer_info" ? null : ask.call(context, name)),
+  });
   const get = HTMLCanvasElement.prototype.getContext;
   HTMLCanvasElement.prototype.getContext = function (kind, options) {
-    const context = get.call(this, kind, kind === "webgl2" ? { ...options, failIfMajorPerformanceCaveat: false } : options);
+    const context = get.call(this, kind, options);
     if (kind === "webgl2" && context !== null && !globalThis.contexts.includes(context)) globalThis.contexts.push(context);
     return context;
   };
