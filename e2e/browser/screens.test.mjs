@@ -81,7 +81,8 @@ async function look(page, size, name) {
     const shot = () => page.screenshot({ style: HIDDEN, animations: "disabled", caret: "hide", scale: "css" });
     let png = await shot();
     mkdirSync(join(results, "screens"), { recursive: true });
-    if (process.env.KEEP_PICTURES !== undefined) {
+    const keep = process.env.KEEP_PICTURES !== undefined;
+    if (keep && !(existsSync(join(kept, file)) && (await squares(png, readFileSync(join(kept, file)))).share <= SHARE_MAX)) {
       mkdirSync(kept, { recursive: true });
       writeFileSync(join(kept, file), Buffer.from((await squares(png, null)).png, "base64"));
     } else if (!existsSync(join(kept, file))) faults.push(`${file} is not kept: look at results/screens, then KEEP_PICTURES=1`);
@@ -137,7 +138,14 @@ for (const [size, viewport] of Object.entries(SIZES)) {
     const shell = tabs.at(-1);
     const narrow = size === "phone";
     const opens = (tab) => (narrow ? page.locator(`button[data-tab="${tab.id}"]`) : page.locator(`[data-tab="${tab.id}"]`).first());
-    if (narrow) await look(page, size, "sessions");
+    if (narrow) {
+      await look(page, size, "sessions");
+      await page.getByRole("button", { name: "Attention, 2" }).click();
+      await page.getByRole("dialog", { name: "Attention" }).waitFor();
+      await look(page, size, "attention");
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog", { name: "Attention" }).waitFor({ state: "detached" });
+    }
     // A phone folds away what does not run.
     if (narrow) await page.getByText("1 not running").click();
     await opens(shell).click();
@@ -150,8 +158,24 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       await page.keyboard.press(key);
       await page.getByRole("dialog", { name: label }).waitFor();
       await look(page, size, name);
+      if (name === "settings") {
+        const dialog = page.getByRole("dialog", { name: label });
+        for (const part of ["Keyboard", "Notifications", "Signed-in devices"]) {
+          await dialog.getByRole("button", { name: part, exact: true }).click();
+          await dialog.getByRole("heading", { name: part }).waitFor();
+          await look(page, size, `settings-${part.toLowerCase()}`);
+        }
+      }
       await page.keyboard.press("Escape");
       await page.getByRole("dialog", { name: label }).waitFor({ state: "detached" });
+    }
+    // A phone has the first of these in its list, and the second by a press on the state.
+    for (const [key, name, label] of narrow ? [] : [["Alt+KeyI", "attention", "Attention"], ["Alt+Shift+Slash", "why", /./]]) {
+      await page.keyboard.press(key);
+      await page.getByRole("dialog", { name: label }).waitFor();
+      await look(page, size, name);
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
     }
     await page.keyboard.press("Alt+KeyK");
     await page.getByRole("combobox", { name: "Search sessions and commands" }).fill("past conv");
