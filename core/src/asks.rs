@@ -40,9 +40,10 @@ pub(crate) struct OpenAsk {
     /// The file left `waiting` after it, or told of another dialog: answered, most likely. Kept, since several may
     /// be open at once.
     pub passed: bool,
-    /// A newer one has its answer already, or its lane has asked again: this one was answered before, or the newer one
-    /// asked nobody.
+    /// A newer one has its answer already: this one was answered before, or the newer one asked nobody.
     pub overtaken: bool,
+    /// Its lane has asked again: this one was answered, or the other call ran beside it and its hook was slow.
+    pub again: bool,
     /// When its answer was known at the source. Kept until the spell's end: what was asked later than this was not
     /// waiting behind it.
     answered: Option<Time>,
@@ -97,12 +98,13 @@ impl Asks {
             wanted,
             passed: false,
             overtaken: false,
+            again: false,
             answered: None,
         };
         for older in self.heard.iter_mut().take(after) {
-            older.overtaken |= again(older, &ask);
+            older.again |= again(older, &ask);
         }
-        ask.overtaken = self
+        ask.again = self
             .heard
             .iter()
             .skip(after)
@@ -263,8 +265,12 @@ impl Asks {
             },
         };
         match in_front {
-            // A newer one that has its answer asked nobody, or was in front of the next.
-            Some(ask) if ask.overtaken && (heard_late || stay.iter().any(|a| *a != ask)) => {
+            // A newer one that has its answer asked nobody, or was in front of the next. What a lone lane asks, the file
+            // would have told to be answered.
+            Some(ask)
+                if (ask.overtaken || ask.again && (!alone || moved))
+                    && (heard_late || stay.iter().any(|a| *a != ask)) =>
+            {
                 Front::Doubt(same_kind(&stay))
             }
             Some(ask) => Front::Is(ask),

@@ -971,7 +971,7 @@ impl Agent {
     fn ask_transcript(&self, closing: &Closing, waited: bool, now: Stamp) -> Option<Close> {
         let again = self
             .read_again(closing.reading, now)
-            .filter(|_| closing.spell.recovered);
+            .filter(|_| closing.spell.recovered || closing.spell.before.past.is_some());
         match closing.reading {
             _ if !waited => Some(Close::Wait),
             _ if let Some(again) = again => Some(if now.boot < again {

@@ -99,7 +99,8 @@ impl Agent {
             return;
         }
         self.file_at = at.boot;
-        self.file_first.get_or_insert(now.boot);
+        let met = self.met(at.boot, now.boot);
+        self.file_first.get_or_insert(met);
         self.left = None;
         self.removed = None;
         self.ended = None;
@@ -155,6 +156,16 @@ impl Agent {
             // On a loaded machine Claude writes its file up to 570 ms after the moment that it names in it (measured,
             // 2.1.332), and what comes next as late: the wait is for what is still to be written.
             closing.wait_from = closing.wait_from.max(at.boot.min(now.boot));
+        }
+    }
+
+    /// When something stamped at `at` is taken to have come, for what is awaited from then on. After a restart there
+    /// are two seconds, however new it is to us.
+    fn met(&self, at: Time, now: Time) -> Time {
+        if self.found_recovering {
+            now.min(at.max(self.found.boot + RECOVERY - STATUS_GRACE))
+        } else {
+            now
         }
     }
 
@@ -825,7 +836,8 @@ impl Agent {
         }
         let (line, what) = match &hook.kind {
             HookKind::SessionStart { source } => {
-                self.first_start.get_or_insert(now.boot);
+                let met = self.met(at.boot, now.boot);
+                self.first_start.get_or_insert(met);
                 let what = match source {
                     StartSource::Compact => What::CompactEnded,
                     StartSource::Startup

@@ -1475,3 +1475,120 @@ fn h02_what_ends_before_all_witnesses_were_asked_is_not_told() {
         ",
     );
 }
+
+#[test]
+fn c01_h02_what_was_done_before_a_compaction_that_a_restart_found() {
+    // What was kept, what spool and transcript tell of the time up to the compaction, what rests after it.
+    let cases = [
+        // Nothing happened.
+        ("idle", "", "idle"),
+        ("review episode=4", "", "review finished"),
+        ("busy", "", "idle"),
+        ("needs-input", "", "idle"),
+        // The turn ended; or another session was begun since.
+        ("busy", "100020 hook@60000 stop", "review finished"),
+        ("idle", "100020 hook@60000 stop", "review finished"),
+        (
+            "busy",
+            "100020 hook@60000 stop\n 100021 hook@61000 start clear",
+            "idle",
+        ),
+        // That Stop was followed by an interrupt, or by a queued prompt of which nothing more is known.
+        (
+            "busy",
+            "100005 tx@60500 interrupt unseen\n 100020 hook@60000 stop",
+            "idle",
+        ),
+        (
+            "busy",
+            "100005 tx@60500 prompt unseen\n 100020 hook@60000 stop",
+            "idle",
+        ),
+        // Only the transcript tells: an end, a prompt, tools.
+        ("idle", "100005 tx@60000 end unseen", "review finished"),
+        ("idle", "100005 tx@60000 prompt unseen", "idle"),
+        (
+            "review episode=4",
+            "100005 tx@60000 tool Bash ls id=t1 unseen",
+            "idle",
+        ),
+        ("review episode=4", "100020 hook@60000 prompt", "idle"),
+        // An end from before what was kept is known already.
+        ("idle", "100005 tx@49000 end unseen", "idle"),
+    ];
+    for (kept, told, rests) in cases {
+        let world = run(&format!(
+            "
+        99000  restored@50000 {kept}
+        100000 found
+        {told}
+        100030 file busy since=90000
+        100040 hook@89950 compact
+        101000 recovered
+        102000 hook compacted
+        102050 file idle
+        102600 end
+        "
+        ));
+        assert_eq!(words(&world.item('A')), rests, "{kept}, {told}");
+        let told: Vec<&String> = world
+            .seen
+            .iter()
+            .filter(|l| l.ends_with("notify"))
+            .collect();
+        assert!(told.is_empty(), "found by recovery: {told:?}");
+    }
+}
+
+#[test]
+fn c01_h02_what_a_compaction_gives_back_waits_for_the_transcript_after_a_restart() {
+    let found = "
+        98000  restored@50000 busy
+        98000  unreadable-transcript
+        99000  tx@60000 end unseen
+        100000 found
+        100010 file busy since=99000
+        100020 hook@98950 compact
+        100200 recovered
+        100500 hook compacted
+        100550 file idle
+        ";
+    // It can't be read at first.
+    check(
+        &format!("{found} 101000 readable-transcript\n 140000 end"),
+        "
+        100000  unknown
+        100010  busy
+        100020  busy compacting
+        100500  busy
+        101150  review finished
+        ",
+    );
+    // Nor within the time that a restart has.
+    check(
+        &format!("{found} 102000 readable-transcript\n 102100 end"),
+        "
+        100000  unknown
+        100010  busy
+        100020  busy compacting
+        100500  busy
+        101750  idle
+        ",
+    );
+}
+
+#[test]
+fn h05_a_version_without_status_is_shown_two_seconds_after_a_start() {
+    // The file is old, and says nothing; nothing was kept.
+    check(
+        "
+        99000  recovering
+        100000 found
+        100010 file@90000 none
+        100020 hook@90100 start startup
+        100200 recovered
+        110000 end
+        ",
+        "101700 idle",
+    );
+}

@@ -1,6 +1,6 @@
 //! Plain turns.
 
-use crate::dsl::{check, run};
+use crate::dsl::{check, run, words};
 
 /// A Claude that waits for its first prompt: the badge is idle from 500 on.
 pub const IDLE: &str = "
@@ -380,4 +380,80 @@ fn p01_q14_idle_does_not_go_because_its_start_is_told_late() {
         21400 withdraw
         ",
     );
+}
+
+#[test]
+fn p02_h07_a_late_stop_adds_what_it_alone_knows() {
+    let by_transcript = |end: &str| {
+        format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1990 tx {end}
+        2000 file idle
+        "
+        )
+    };
+    let last = |script: String| {
+        let world = run(&script);
+        words(&world.item('A'))
+    };
+    // Shells and wake-ups.
+    assert_eq!(
+        last(by_transcript("end") + "5000 hook@1980 stop shells=1 wakes=90000"),
+        "review finished 1 shell wakes"
+    );
+    // Whether it failed is shown already; only its kind may become more exact.
+    assert_eq!(
+        last(by_transcript("error api_error") + "5000 hook@1980 stopfail rate_limit"),
+        "review failed(rate_limit)"
+    );
+    assert_eq!(
+        last(by_transcript("error api_error") + "5000 hook@1980 stop shells=1"),
+        "review failed(api_error) 1 shell"
+    );
+    assert_eq!(
+        last(by_transcript("end") + "5000 hook@1980 stopfail rate_limit"),
+        "review finished"
+    );
+    // It does so once.
+    assert_eq!(
+        last(by_transcript("end") + "5000 hook@1980 stop shells=1\n 5100 hook@1985 stop shells=2"),
+        "review finished 1 shell"
+    );
+}
+
+#[test]
+fn b05_h07_a_late_stop_of_the_turn_before_adds_nothing() {
+    // The file was not seen between them, and the queued one has no prompt's hook: the transcript tells them apart.
+    let turns = |stop: u64| {
+        let world = run(&format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 tx end
+        2010 tx prompt
+        3000 tx end
+        3010 file idle
+        6000 hook@{stop} stop shells=1
+        9000 end
+        "
+        ));
+        words(&world.item('A'))
+    };
+    assert_eq!(turns(1995), "review finished");
+    assert_eq!(turns(2995), "review finished 1 shell");
+    // A prompt that was taken up since is another turn's, and the Stop this one's.
+    let world = run(&format!(
+        "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        2000 tx end
+        2010 file idle
+        4000 tx prompt
+        6000 hook@2005 stop shells=1
+        9000 end
+        "
+    ));
+    assert_eq!(words(&world.item('A')), "review finished 1 shell");
 }

@@ -2220,3 +2220,28 @@ fn q07_h11_an_answered_form_becomes_no_question_while_the_file_cannot_be_read() 
         "#,
     );
 }
+
+#[test]
+fn q11_what_a_lone_lane_asks_stays_on_the_card() {
+    // The lane asks again later: the first was answered, unheard, or the second call ran beside it and its hook was slow.
+    check(
+        &format!(
+            "{IDLE}
+        1000 hook prompt
+        1050 file busy
+        1200 hook pre Bash ls id=t1
+        1201 hook pre Bash ps id=t2
+        1250 hook pr Bash ls
+        1260 file permission
+        3300 hook pr Bash ps
+        9000 end
+        "
+        ),
+        r#"
+        500     idle
+        1000    busy
+        1260    needs-input permission "ls"
+        2460    notify
+        "#,
+    );
+}
