@@ -711,6 +711,10 @@ impl Agent {
                 // Its hook may be late or lost: the request is answered all the same.
                 self.asks.tool_ended(at, None, call);
             }
+            if matches!(fact.kind, TranscriptKind::Enqueued) && at.boot < self.key.born() {
+                // It waited in another process, which ended before it took it up.
+                continue;
+            }
             if let TranscriptKind::Interrupted = &fact.kind {
                 self.asks.main_interrupted(at.boot);
             }

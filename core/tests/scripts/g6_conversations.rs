@@ -466,3 +466,27 @@ fn r08_the_pane_leaves_before_its_job_has_taken_the_work_up() {
         ",
     );
 }
+
+#[test]
+fn r06_b05_what_waited_in_a_process_before_waits_no_more() {
+    // The transcript was copied: its last prompt was put in the queue, and nobody took it up.
+    let turn = |queued: u64| {
+        let mut world = run(&format!(
+            "
+        8000 a: found
+        8500 a: file idle
+        9000 a: hook prompt
+        9050 a: file busy
+        9060 a: tx@{queued} enqueue
+        9900 a: hook stop
+        9950 a: file idle
+        "
+        ));
+        let at_once = words(&world.item('a'));
+        world.wait_until(10_500);
+        assert_eq!(words(&world.item('a')), "review finished");
+        at_once
+    };
+    assert_eq!(turn(1_999), "review finished");
+    assert_eq!(turn(9_055), "busy", "it may be taken up now");
+}
