@@ -87,13 +87,19 @@ fn head(args: &Args) -> String {
     let load = read("/proc/loadavg");
     let tmux = std::process::Command::new("tmux").arg("-V").output();
     let tmux = tmux.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let build = if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    };
     format!(
-        "{}, purplemux {}, Claude Code {CLAUDE_VERSION}, {}; first seed {}, {} sessions at a time; {cores} cores, {} GiB, {}, load average at the end {}.",
+        "{}, `make fidelity RUNS={} SEED={} SESSIONS={}`, {build} build: purplemux {}, Claude Code {CLAUDE_VERSION}, {}; {cores} cores, {} GiB, {}, load average at the end {}.",
         jiff::Timestamp::now().strftime("%Y-%m-%d"),
-        env!("CARGO_PKG_VERSION"),
-        tmux.unwrap_or_else(|_| "no tmux".to_owned()),
+        args.runs,
         args.seed,
         args.sessions,
+        env!("CARGO_PKG_VERSION"),
+        tmux.unwrap_or_else(|_| "no tmux".to_owned()),
         kib.div_ceil(1 << 20),
         field(&read("/etc/os-release"), "PRETTY_NAME="),
         load.split(' ').next().unwrap_or("?"),
