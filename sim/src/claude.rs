@@ -468,7 +468,16 @@ impl Claude {
                 self.entries.push(entry);
             }
         } else if recent > last {
-            let entry = lives_on(self.right(), due());
+            // What nothing told of in the pane's row is not told by its end.
+            let due = match entries[last].due.clone() {
+                Due::Never | Due::At(_) | Due::Unless { .. } | Due::Unread(_) => due(),
+                told @ (Due::After { .. }
+                | Due::Answered { .. }
+                | Due::End { .. }
+                | Due::Silence { .. }
+                | Due::IfRead { .. }) => told,
+            };
+            let entry = lives_on(self.right(), due);
             self.entries.push(entry);
         }
         entries.push(none(now, due(), "R08 the pane's Claude has left"));

@@ -203,7 +203,7 @@ impl Judge<'_> {
                 asked + DEADLINE_MS + self.blind(file, asked).map_or(0, |_| RECOVERY_MS)
             });
         }
-        if self.is_unknown_before(written) {
+        if self.is_unknown_before(written) || self.looks_like_rest(written) {
             // A session that was met at rest has nothing to show for what it did before.
             return hook.map(|hook| hook.max(asked) + DEADLINE_MS);
         }
@@ -284,13 +284,29 @@ impl Judge<'_> {
         waits(write) && before.is_some_and(waits)
     }
 
-    /// The rest from which the spell began that ends with this write was read. Where it was not, one spell looks like
-    /// a part of the one before, and a prompt of its own like one that waits (rule 4).
+    /// The rest from which the spell began that ends with this write was read, and the first write of the spell. Where
+    /// they were not, a prompt that began it looks like one that waits, and the other way round (rule 4).
     fn saw_it_begin(&self, write: Id) -> bool {
+        let resting = |id: Id| self.written(id).is_some_and(|(_, file)| rests(file));
         let mut before = self.writes(write).rev();
-        let rest =
-            before.find(|id| *id < write && self.written(*id).is_some_and(|(_, file)| rests(file)));
-        rest.is_none_or(|rest| self.decided(rest).is_some())
+        let rest = before.find(|id| *id < write && resting(*id));
+        let Some(rest) = rest else {
+            return true;
+        };
+        let first = self.writes_after(rest).find(|id| *id < write);
+        self.decided(rest).is_some() && first.is_none_or(|first| self.decided(first).is_some())
+    }
+
+    /// Between the rest that was read last and this menu no write was: the person may have opened it over the rest
+    /// (rule 5), and nothing asks the transcript.
+    fn looks_like_rest(&self, write: Id) -> bool {
+        let menu = self
+            .written(write)
+            .is_some_and(|(_, file)| file.waiting_for == Some(WaitingFor::DialogOpen));
+        let mut before = self.writes(write).rev();
+        let before = before.find(|id| *id < write && self.decided(*id).is_some());
+        let before = before.and_then(|id| self.written(id));
+        menu && before.is_some_and(|(_, file)| rests(file))
     }
 
     /// The server that heard this hook ended before it read this write. While a turn runs, what was heard of its
@@ -337,7 +353,10 @@ impl Judge<'_> {
     /// Entries that lost or late evidence makes right besides the truth.
     fn with_allowances(&self, entries: &[Entry]) -> Vec<Entry> {
         let mut all = Vec::new();
-        for entry in entries {
+        for (place, entry) in entries.iter().enumerate() {
+            if place == 1 {
+                all.extend(self.goes_on(entry));
+            }
             if let Due::Unread(write) = entry.due
                 && self.decided(write).is_some()
             {
@@ -439,6 +458,33 @@ impl Judge<'_> {
             all.push(entry.clone());
         }
         all
+    }
+
+    /// The badge with which a job comes out of its pane's row, where it is judged as well: it stays until something
+    /// else is due.
+    fn goes_on(&self, first: &Entry) -> Option<Entry> {
+        let (died, tab) = self.left()?;
+        let died = self.arrived(died)?;
+        let mut before = tab.iter().rev().filter(|seen| seen.at <= died);
+        let want = match &before.find(|seen| seen.shown != Shown::None)?.shown {
+            Shown::Idle => Want::Idle,
+            Shown::Busy => Want::Busy,
+            Shown::Ask(kind) => Want::Ask {
+                kind: *kind,
+                text: None,
+            },
+            Shown::Review(error) => Want::Review {
+                error: error.clone(),
+            },
+            Shown::None | Shown::Unknown => return None,
+        };
+        Some(Entry {
+            want,
+            due: Due::Never,
+            push: Push::Perhaps,
+            why: "R08 as it was in the pane's row",
+            ..first.clone()
+        })
     }
 
     /// With this entry of a tab its Claude leaves a job that goes on without it: what is right in the job's own
@@ -562,7 +608,10 @@ impl Judge<'_> {
 
     /// The file tells permission from input; only a hook tells plan, question and form.
     fn names(&self, right: AskKind, shown: AskKind, at: u64, entry: &Entry) -> bool {
-        let unsure = at < entry.from + 600 || self.disturbed || self.in_doubt(entry.cast, at);
+        let unsure = at < entry.from + 600
+            || self.disturbed
+            || self.in_doubt(entry.cast, at)
+            || self.is_answered(entry, at);
         right == shown
             || (unsure
                 && matches!(
@@ -571,6 +620,25 @@ impl Judge<'_> {
                         | (AskKind::Form, AskKind::Question)
                         | (AskKind::Question, AskKind::Form)
                 ))
+    }
+
+    /// That a form or a plan was answered is known, and not yet from the file that it is over.
+    fn is_answered(&self, entry: &Entry, at: u64) -> bool {
+        let mut own = self.played.signals_of(entry.cast);
+        own.any(|id| {
+            let answers = self.signals[id].as_ref().is_some_and(|signal| {
+                let hook = matches!(
+                    signal.what,
+                    What::Hook {
+                        lane: None,
+                        kind: HookKind::FormAnswered | HookKind::ToolEnded { .. },
+                        ..
+                    }
+                );
+                hook && signal.at > entry.from
+            });
+            answers && self.arrived(id).is_some_and(|told| told <= at)
+        })
     }
 
     /// Goes along what was shown and what was right, one step of either at a time.

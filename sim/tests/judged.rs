@@ -171,7 +171,6 @@ fn h03_r08_what_was_stored_is_shown_in_the_row_of_its_job_for_two_seconds() {
     let longer = right.had_shown(job, up, up + 2100, &stored);
     assert!(longer[0].contains("is shown in Job(1)"), "{longer:?}");
     for other in [
-        Shown::Idle,
         Shown::Busy,
         Shown::Ask(AskKind::Question),
         Shown::Review(Some(Arc::from("overloaded"))),
@@ -796,4 +795,238 @@ fn q16_h11_a_menu_that_is_read_right_after_a_dialog_leaves_it_standing() {
     assert_eq!(asked.shown, Shown::Ask(AskKind::Permission));
     let stays = right.had_shown(row, menu, end - 1000, &asked);
     assert!(stays[0].contains("is shown in Tab(0)"), "{stays:?}");
+}
+
+/// With this badge in the row from a second and a half after the pane's end on, it is a fault.
+fn is_wrong_later(right: &mut Right, job: usize, host: usize, shown: Shown) {
+    let died = right.signal(|what| *what == What::Died { process: host });
+    let died = right.run.arrived[died].expect("seen");
+    let faults = right.had_shown(Row::Job(job), died + 1500, died + 1600, &badge(shown));
+    assert!(faults[0].contains("is shown in Job"), "{faults:?}");
+}
+
+/// The auto mode asks, and the hook of its tool is lost: the pane's row stays busy, and so does the job's.
+#[test]
+fn r08_q08_a_job_comes_out_of_its_pane_with_the_badge_that_it_had_there() {
+    let mut right = Right::new(
+        history(
+            1,
+            vec![
+                step(18262, 1158691405082556035, 0, start(Start::Plain)),
+                step(11261, 241939334699673989, 0, Act::Park),
+                step(5618, 3639901076412529023, 0, Act::Attach),
+                step(
+                    3636,
+                    13111053745529758715,
+                    0,
+                    answers(vec![
+                        Piece::Tool(tool(296, Dialog::Permission)),
+                        Piece::Tool(tool(68, Dialog::Auto)),
+                    ]),
+                ),
+                step(8163, 5239885724204455829, 0, Act::Yes),
+                step(3420, 5006663526035558236, 0, Act::Terminate),
+            ],
+        ),
+        13644448115987450048,
+        "lose,fail",
+    );
+    for shown in [
+        Shown::Idle,
+        Shown::Review(None),
+        Shown::Ask(AskKind::Permission),
+    ] {
+        is_wrong_later(&mut right, 1, 0, shown);
+    }
+}
+
+/// A blocked prompt that the file was never read to be busy with leaves the review, in both rows.
+#[test]
+fn r08_i05_a_job_keeps_the_review_that_nothing_told_the_end_of() {
+    let mut right = Right::new(
+        history(
+            2,
+            vec![
+                step(37, 5179995011023256198, 0, start(Start::Plain)),
+                step(1554, 7159862156101320100, 0, Act::Nothing),
+                step(90, 17568866884646210960, 0, Act::Park),
+                step(4035, 3660248096649119039, 0, Act::Attach),
+                step(311, 6138096252865652201, 0, answers(vec![])),
+                step(846, 6917700633444937860, 0, Act::Nothing),
+                step(
+                    252,
+                    18145159705069554278,
+                    0,
+                    Act::Prompt(Turn {
+                        pieces: vec![],
+                        end: End::Answer { vetoes: 0, slow: 0 },
+                        blocked: true,
+                    }),
+                ),
+                step(62903, 3027102457976925418, 0, Act::Kill),
+            ],
+        ),
+        3516722057029990078,
+        "lose,coalesce",
+    );
+    for shown in [
+        Shown::Busy,
+        Shown::Ask(AskKind::Permission),
+        Shown::Review(Some(Arc::from("unknown"))),
+    ] {
+        is_wrong_later(&mut right, 1, 0, shown);
+    }
+}
+
+/// The first write of a spell is torn and never read.
+#[test]
+fn h11_a_spell_whose_first_write_was_not_read_waits_half_a_second() {
+    let mut right = Right::new(
+        history(
+            2,
+            vec![
+                step(30, 15063695545024209530, 1, start(Start::Plain)),
+                step(32256, 17263047011042904583, 0, start(Start::Plain)),
+                step(
+                    241,
+                    12079996330692723134,
+                    1,
+                    answers(vec![Piece::Tool(Tool {
+                        ms: 258,
+                        dialog: None,
+                        fails: false,
+                    })]),
+                ),
+                step(4982, 7274255137242342963, 1, Act::OpenMenu),
+                step(
+                    366,
+                    17492371501938864067,
+                    0,
+                    answers(vec![Piece::Tool(Tool {
+                        ms: 3804,
+                        dialog: None,
+                        fails: false,
+                    })]),
+                ),
+                step(387, 2820775268174699307, 1, Act::Esc),
+                step(
+                    2252,
+                    4700846868149249589,
+                    1,
+                    answers(vec![
+                        Piece::Tool(Tool {
+                            ms: 4424,
+                            dialog: None,
+                            fails: false,
+                        }),
+                        thinks(2555, 83),
+                        Piece::Agent {
+                            think: 3820,
+                            tools: vec![],
+                        },
+                        Piece::Agent {
+                            think: 8637,
+                            tools: vec![],
+                        },
+                    ]),
+                ),
+                step(393, 282849344062560, 0, Act::Esc),
+            ],
+        ),
+        3816215353047151241,
+        "swap,tear",
+    );
+    is_still_caught(&mut right, Row::Tab(1), &Shown::Review(None));
+}
+
+/// A whole turn is not read, but for the menu over its end: it may have been opened over the rest before.
+#[test]
+fn q16_h11_a_menu_that_is_read_right_after_a_rest_waits_for_the_hook() {
+    let mut right = Right::new(
+        history(
+            2,
+            vec![
+                step(
+                    60,
+                    18271531323943336162,
+                    0,
+                    Act::Start {
+                        how: Start::Untrusted,
+                        same_pid: true,
+                    },
+                ),
+                step(207, 1772489146785084429, 0, Act::Yes),
+                step(355, 1781545338827582571, 1, start(Start::Plain)),
+                step(352, 11733564235012410046, 0, answers(vec![thinks(380, 85)])),
+                step(270, 11166322105657348596, 1, Act::Esc),
+                step(238, 2995353220468290777, 0, Act::OpenMenu),
+            ],
+        ),
+        4885989337145257361,
+        "delay,tear",
+    );
+    is_still_caught(&mut right, Row::Tab(0), &Shown::Review(None));
+}
+
+/// The answer to a form is told by a hook while the file can't be read: what stands, if anything, has no name.
+#[test]
+fn q07_h11_a_form_that_was_answered_is_a_question_until_the_file_is_read() {
+    let mut right = Right::new(
+        history(
+            1,
+            vec![
+                step(1902, 6581536381607411399, 0, start(Start::Plain)),
+                step(6053, 8181370665719686324, 0, Act::Nothing),
+                step(
+                    236,
+                    12740424201550957956,
+                    0,
+                    answers(vec![
+                        Piece::Agent {
+                            think: 8812,
+                            tools: vec![
+                                tool(102457, Dialog::Permission),
+                                tool(68095, Dialog::Permission),
+                            ],
+                        },
+                        Piece::Tool(tool(3034, Dialog::Form)),
+                        Piece::Tool(Tool {
+                            ms: 2163,
+                            dialog: None,
+                            fails: false,
+                        }),
+                    ]),
+                ),
+                step(7853, 11711475828529799897, 0, Act::Nothing),
+                step(5777, 9768921761030724196, 0, Act::Yes),
+            ],
+        ),
+        9269252840834314131,
+        "tear",
+    );
+    let row = Row::Tab(0);
+    let answered = right.signal(|what| {
+        matches!(
+            what,
+            What::Hook {
+                kind: HookKind::FormAnswered,
+                ..
+            }
+        )
+    });
+    let told = right.run.arrived[answered].expect("told");
+    let before = right.had_shown(
+        row,
+        told - 900,
+        told - 800,
+        &badge(Shown::Ask(AskKind::Question)),
+    );
+    assert!(before[0].contains("is shown in Tab(0)"), "{before:?}");
+    let other = right.had_shown(
+        row,
+        told + 100,
+        told + 110,
+        &badge(Shown::Ask(AskKind::Plan)),
+    );
+    assert!(other[0].contains("is shown in Tab(0)"), "{other:?}");
 }
