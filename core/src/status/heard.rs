@@ -99,7 +99,12 @@ impl Agent {
             return;
         }
         self.file_at = at.boot;
-        let met = self.met(at.boot, now.boot);
+        // Its status is awaited from when it was written, however late it could be read.
+        let met = if self.found_recovering {
+            self.met(at.boot, now.boot)
+        } else {
+            at.boot.min(now.boot)
+        };
         self.file_first.get_or_insert(met);
         self.left = None;
         self.removed = None;

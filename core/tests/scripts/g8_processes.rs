@@ -326,3 +326,16 @@ fn h11_a_torn_file_keeps_the_badge() {
     let world = run(&format!("{REVIEW}\n 3500 torn\n 3600 torn\n 9000 end"));
     assert_eq!(words(&world.item('A')), "review finished");
 }
+
+#[test]
+fn p01_h11_a_status_is_awaited_from_when_the_file_was_written() {
+    check(
+        "
+        0    found
+        100  hook start startup
+        300  file@110 none
+        9000 end
+        ",
+        "2610 idle",
+    );
+}
