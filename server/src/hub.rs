@@ -33,8 +33,8 @@ pub struct Snapshot {
     pub rev: u64,
     /// All rows; one that has not changed is the very one of the level before.
     pub items: Vec<Arc<Item>>,
-    /// All workspaces in order.
-    pub workspaces: Vec<Workspace>,
+    /// All workspaces in order; the very list of the level before, where none has changed.
+    pub workspaces: Arc<Vec<Workspace>>,
     /// Plain sentences about what is degraded; empty when healthy.
     pub notices: Vec<String>,
 }
@@ -91,6 +91,12 @@ pub struct Config {
     /// Claude's directories known from the start (`$CLAUDE_CONFIG_DIR`, else `~/.claude`); more are
     /// learned from processes and hooks. See [`crate::ingest::default_claude_dirs`].
     pub claude_dirs: Vec<PathBuf>,
+}
+
+/// What follows the badges for ends of its own waits here, once it has seen a change, until the pages have been
+/// told: a change wakes all who follow, in any order.
+pub async fn pages_first() {
+    tokio::task::yield_now().await;
 }
 
 /// The hub has stopped; nothing more can happen.
@@ -354,7 +360,7 @@ struct Rows {
     listing: Arc<tmux::Listing>,
     /// What is shown beside badges may be another in all of them.
     stale: bool,
-    workspaces: Vec<Workspace>,
+    workspaces: Arc<Vec<Workspace>>,
 }
 
 struct Hub {
@@ -745,8 +751,11 @@ impl Hub {
         if rolled {
             let rows: Vec<&view::Item> = self.open_rows().map(|(row, _)| row).collect();
             let workspaces = self.fleet.workspaces_of(&rows);
-            let workspaces = workspaces.iter().map(|w| self.arranged(w)).collect();
-            self.rows.workspaces = workspaces;
+            let workspaces = workspaces.iter().map(|w| self.arranged(w));
+            let workspaces: Vec<Workspace> = workspaces.collect();
+            if *self.rows.workspaces != workspaces {
+                self.rows.workspaces = Arc::new(workspaces);
+            }
         }
         let items: Vec<Arc<Item>> = self.open_rows().map(|(_, made)| Arc::clone(made)).collect();
         let asks = |id: u64| {
@@ -767,7 +776,7 @@ impl Hub {
                 *shown = Arc::new(Snapshot {
                     rev: shown.rev + 1,
                     items,
-                    workspaces: self.rows.workspaces.clone(),
+                    workspaces: Arc::clone(&self.rows.workspaces),
                     notices,
                 });
             }

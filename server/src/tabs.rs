@@ -536,6 +536,7 @@ impl Owner {
                     continue;
                 }
                 Ok(()) = snapshots.changed() => {
+                    hub::pages_first().await;
                     let snapshot = Arc::clone(&snapshots.borrow_and_update());
                     if let Err(error) = self.note_conversations(&snapshot).await {
                         tracing::warn!("can't note which conversations run: {error:#}");

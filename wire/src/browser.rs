@@ -582,7 +582,7 @@ pub enum ClientMsg {
 pub struct Level<'a> {
     /// All rows. Those that stand for both levels are not compared.
     pub items: &'a [Arc<Item>],
-    /// All workspaces in order.
+    /// All workspaces in order. A list that stands for both levels is not compared.
     pub workspaces: &'a [Workspace],
     /// All notices.
     pub notices: &'a [String],
@@ -604,19 +604,31 @@ pub struct Changes {
 /// What must be sent to a viewer that was last sent `sent`, so that it has `now`; `None`: nothing.
 #[must_use]
 pub fn diff(sent: Level<'_>, now: Level<'_>) -> Option<Changes> {
-    let mut before: HashMap<&str, &Arc<Item>> = by_id(sent.items);
     let mut set = Vec::new();
-    for item in now.items {
+    let mut places = sent.items.iter().zip(now.items);
+    // Nearly always the same rows stand in the same places.
+    let kept = places.by_ref().take_while(|(sent, now)| {
+        let stays = Arc::ptr_eq(sent, now) || sent.id == now.id;
+        if stays && sent != now {
+            set.push(Item::clone(now));
+        }
+        stays
+    });
+    let kept = kept.count();
+    let mut before = by_id(&sent.items[kept..]);
+    for item in &now.items[kept..] {
         if before.remove(item.id.as_str()) != Some(item) {
             set.push(Item::clone(item));
         }
     }
     let mut gone: Vec<String> = before.into_keys().map(str::to_owned).collect();
     gone.sort_unstable();
+    let same_list = std::ptr::eq(sent.workspaces, now.workspaces);
     let changes = Changes {
         set,
         gone,
-        workspaces: (sent.workspaces != now.workspaces).then(|| now.workspaces.to_vec()),
+        workspaces: (!same_list && sent.workspaces != now.workspaces)
+            .then(|| now.workspaces.to_vec()),
         notices: (sent.notices != now.notices).then(|| now.notices.to_vec()),
     };
     (changes != Changes::default()).then_some(changes)

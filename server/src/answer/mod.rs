@@ -324,6 +324,7 @@ impl Gate {
                     if changed.is_err() {
                         return;
                     }
+                    hub::pages_first().await;
                     self.follow();
                 }
             }

@@ -80,13 +80,15 @@ async fn take(
     route: Route,
 ) -> Result<(), Refusal> {
     let sender = headers.pid.and_then(sys::stat);
-    let started = |pid: u32| Some(sys::stat(pid)?.start);
     let here = Here {
         host: hub.host(),
         boot_id: clock::boot_id(),
         now: clock::now(),
         agent_start: sender.as_ref().map(|stat| stat.start),
-        tmux_start: headers.tmux.as_ref().and_then(|tmux| started(tmux.pid)),
+        tmux_start: headers
+            .tmux
+            .as_ref()
+            .and_then(|tmux| started(hub, tmux.pid)),
         zone: zone(),
     };
     let odd = &hub.witnesses().odd;
@@ -133,6 +135,17 @@ async fn take(
     // What it means goes out to the pages before its answer does, which nobody looks at.
     tokio::task::yield_now().await;
     Ok(())
+}
+
+/// When a tmux server started. Our own is known as long as it is connected, and lives so long.
+fn started(hub: &hub::Handle, pid: u32) -> Option<u64> {
+    let listing = hub.witnesses().tmux.listing();
+    let ours = listing
+        .borrow()
+        .server()
+        .filter(|own| own.pid == pid)
+        .map(|own| own.start);
+    ours.or_else(|| Some(sys::stat(pid)?.start))
 }
 
 /// The active pane of a session on our own tmux server, for the minimal form.

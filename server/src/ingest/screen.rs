@@ -53,7 +53,10 @@ async fn follow(hub: hub::Handle) -> Result<(), Stopped> {
             again |= !done;
         }
         tokio::select! {
-            changed = snapshots.changed() => changed.map_err(|_| Stopped)?,
+            changed = snapshots.changed() => {
+                changed.map_err(|_| Stopped)?;
+                hub::pages_first().await;
+            }
             () = clock::passed(AGAIN), if again => {}
         }
     }

@@ -71,6 +71,7 @@ impl Net {
                 }
                 changed = snapshots.changed() => {
                     changed.map_err(|_| Stopped)?;
+                    hub::pages_first().await;
                     self.look_at_branches(false).await;
                     self.tell().await?;
                 }

@@ -155,7 +155,7 @@ pub async fn items(State(app): Shared) -> Json<Items> {
         rev: snapshot.rev,
         now_ms: clock::wall_ms(),
         items: snapshot.rows(),
-        workspaces: snapshot.workspaces.clone(),
+        workspaces: snapshot.workspaces.to_vec(),
         notices: app.notices(&snapshot),
     })
 }

@@ -358,7 +358,7 @@ impl Viewer {
             rev: self.rev,
             now_ms: clock::wall_ms(),
             items: self.sent.rows(),
-            workspaces: self.sent.workspaces.clone(),
+            workspaces: self.sent.workspaces.to_vec(),
             notices: app.notices(&self.sent),
         }
     }
