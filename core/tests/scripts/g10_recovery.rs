@@ -1477,6 +1477,30 @@ fn h02_what_ends_before_all_witnesses_were_asked_is_not_told() {
 }
 
 #[test]
+fn h02_what_a_process_asks_that_started_after_the_server_is_told_at_once() {
+    check(
+        "
+        900  recovering
+        1000 found
+        2100 b: found
+        2110 b: file idle since=2050
+        2150 b: hook prompt
+        2200 b: file busy
+        2480 b: hook pr Bash ls
+        2500 b: file permission
+        9000 recovered
+        9500 end
+        ",
+        "
+        2110 b: idle
+        2150 b: busy
+        2500 b: needs-input permission \"ls\"
+        3700 b: notify
+        ",
+    );
+}
+
+#[test]
 fn c01_h02_what_was_done_before_a_compaction_that_a_restart_found() {
     // What was kept, what spool and transcript tell of the time up to the compaction, what rests after it.
     let cases = [
