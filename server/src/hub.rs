@@ -13,13 +13,14 @@ use purplemux_core::{AgentKey, Badge, Changes, Effect, Event, Fleet, HostId, Sta
 use purplemux_wire::browser::{
     Arranged, Card, Item, PaneArea, PaneTree, Presence, Resume, Shell, Workspace,
 };
+use purplemux_wire::sentence::{Cause, Notice};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tracing::{debug, error, info, warn};
 
 use crate::clock;
-use crate::effects::journal::{self, Journal, NOT_SAVED};
+use crate::effects::journal::{self, Journal};
 use crate::effects::persist::{self, Badges, Keep};
 use crate::ingest::process::Processes;
 use crate::ingest::transcript::{Timelines, Transcripts};
@@ -35,8 +36,8 @@ pub struct Snapshot {
     pub items: Vec<Arc<Item>>,
     /// All workspaces in order; the very list of the level before, where none has changed.
     pub workspaces: Arc<Vec<Workspace>>,
-    /// Plain sentences about what is degraded; empty when healthy.
-    pub notices: Vec<String>,
+    /// What is degraded; empty when healthy.
+    pub notices: Vec<Notice>,
 }
 
 impl Snapshot {
@@ -134,7 +135,7 @@ pub struct Explained {
 #[derive(Debug)]
 enum Message {
     Event(Event),
-    Degraded(Degraded, Option<String>),
+    Degraded(Degraded, Option<Cause>),
     Explain(String, oneshot::Sender<Option<Explained>>),
     LongBusy(oneshot::Sender<Vec<AgentKey>>),
     Beside(Beside),
@@ -173,7 +174,7 @@ impl Handle {
     }
 
     /// Shows a sentence about something degraded, or takes it back with `None`.
-    pub async fn degraded(&self, what: Degraded, sentence: Option<String>) -> Result<(), Stopped> {
+    pub async fn degraded(&self, what: Degraded, sentence: Option<Cause>) -> Result<(), Stopped> {
         self.message(Message::Degraded(what, sentence)).await
     }
 
@@ -371,7 +372,7 @@ struct Hub {
     transcripts: Transcripts,
     publish: watch::Sender<Arc<Snapshot>>,
     rows: Rows,
-    degraded: BTreeMap<Degraded, String>,
+    degraded: BTreeMap<Degraded, Cause>,
     beside: Beside,
     /// Words of asks that have none of their own; as many as such asks are shown.
     asked: BTreeMap<u64, String>,
@@ -601,7 +602,7 @@ impl Hub {
                 self.journal.lost_verdict(&why);
                 let shown = self
                     .degraded
-                    .insert(Degraded::History, NOT_SAVED.to_owned());
+                    .insert(Degraded::History, Cause::HistoryNotSaved);
                 if shown.is_none() {
                     error!("Badges can't be written down: {why:#}");
                 }
@@ -764,7 +765,7 @@ impl Hub {
         };
         self.asked.retain(|id, _| asks(*id));
         self.cards.retain(|id, _| asks(*id));
-        let mut notices: Vec<String> = self.degraded.values().cloned().collect();
+        let mut notices: Vec<Notice> = self.degraded.values().cloned().map(Notice::from).collect();
         // Badges and journal lie on the same disk and say the same.
         notices.dedup();
         self.publish.send_if_modified(|shown| {

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, anyhow};
 use futures_util::future::BoxFuture;
+use purplemux_wire::sentence::{Cause, Sentence};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use rusqlite_migration::{M, Migrations};
 use tokio::sync::{mpsc, oneshot};
@@ -80,7 +81,7 @@ const MIGRATIONS: &[M<'_>] = &[M::up(
     ALTER TABLE tabs ADD COLUMN conversation TEXT;
     ALTER TABLE tabs ADD COLUMN conversation_title TEXT;
     ALTER TABLE tabs ADD COLUMN offered INTEGER NOT NULL DEFAULT 0;",
-)];
+), M::up("ALTER TABLE answers ADD COLUMN said TEXT;")];
 
 /// A workspace as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,8 +199,11 @@ pub struct AnswerRow {
     pub what: String,
     /// `sent`, `failed`, or `refused`: then nothing was typed.
     pub result: String,
-    /// Why it was refused or failed.
+    /// Why it was refused or failed, in English.
     pub why: Option<String>,
+    /// The same as its code and arguments; none in rows that were written before codes were.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub said: Option<Sentence>,
 }
 
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
@@ -215,11 +219,10 @@ pub struct Store {
 
 /// There is no room for what was to be written. Says so to the person by itself, so nothing need be added.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "The disk that holds {home} is full: free some space there, then try again. Badges go on meanwhile."
-)]
+#[error("The disk that holds {home} is full.")]
 pub struct Full {
-    home: String,
+    /// The home on it.
+    pub home: String,
 }
 
 /// Less than this and SQLite can't even begin to write: a page, its log and their index.
@@ -230,7 +233,7 @@ const FREE_BYTES_MIN: u64 = 64 * 1024;
 struct Damage {
     found: AtomicBool,
     /// What the person has to know about a database that was set aside.
-    notice: Mutex<Option<String>>,
+    notice: Mutex<Option<Cause>>,
 }
 
 impl Damage {
@@ -240,7 +243,7 @@ impl Damage {
         }
     }
 
-    fn say(&self, notice: String) {
+    fn say(&self, notice: Cause) {
         tracing::error!("{notice}");
         *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = Some(notice);
     }
@@ -331,16 +334,15 @@ fn replace(path: &Path, why: &str, damage: &Damage) -> Result<Connection> {
     let aside = set_aside(path, clock::wall_ms())?;
     let aside = aside.display();
     let mut connection = connect(path)?;
-    let left = match kept::restore(&mut connection, path) {
-        Ok(true) => "layout, settings and sign-ins come from the last good copy".to_owned(),
-        Ok(false) => "layout and sign-ins begin anew".to_owned(),
-        Err(why) => {
-            format!("its last good copy can't be used ({why:#}): layout and sign-ins begin anew")
-        }
-    };
-    damage.say(format!(
-        "The database was damaged ({why}) and has been set aside as {aside}; {left}."
-    ));
+    let (why, aside) = (why.to_owned(), aside.to_string());
+    damage.say(match kept::restore(&mut connection, path) {
+        Ok(true) => Cause::DatabaseDamaged { why, aside },
+        Ok(false) => Cause::DatabaseAnew { why, aside },
+        Err(copy) => Cause::DatabaseAnew {
+            why: format!("{why}; its last good copy can't be used: {copy:#}"),
+            aside,
+        },
+    });
     Ok(connection)
 }
 
@@ -476,7 +478,7 @@ impl Store {
 
     /// What the person has to know about a database that was damaged and set aside.
     #[must_use]
-    pub fn notice(&self) -> Option<String> {
+    pub fn notice(&self) -> Option<Cause> {
         let notice = &self.damage.notice;
         notice
             .lock()
@@ -915,14 +917,15 @@ impl Store {
     /// # Errors
     /// The database can't be written.
     pub async fn add_answer(&self, row: AnswerRow, most: u32) -> Result<()> {
+        let said = row.said.as_ref().map(serde_json::to_string).transpose()?;
         self.ask(move |c| {
             let tx = c.transaction()?;
             tx.execute(
-                "INSERT INTO answers (at_ms, by, origin, item, title, asked, what, result, why)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO answers (at_ms, by, origin, item, title, asked, what, result, why, said)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 params![
                     row.at_ms, row.by, row.origin, row.item, row.title, row.asked, row.what,
-                    row.result, row.why
+                    row.result, row.why, said
                 ],
             )?;
             tx.execute(
@@ -941,7 +944,7 @@ impl Store {
     pub async fn answers(&self, most: u32) -> Result<Vec<AnswerRow>> {
         self.ask(move |c| {
             c.prepare_cached(
-                "SELECT at_ms, by, origin, item, title, asked, what, result, why FROM answers
+                "SELECT at_ms, by, origin, item, title, asked, what, result, why, said FROM answers
                  ORDER BY seq DESC LIMIT ?1",
             )?
             .query_map([most], |row| {
@@ -955,6 +958,9 @@ impl Store {
                     what: row.get(6)?,
                     result: row.get(7)?,
                     why: row.get(8)?,
+                    said: row
+                        .get::<_, Option<String>>(9)?
+                        .and_then(|said| serde_json::from_str(&said).ok()),
                 })
             })?
             .collect()
@@ -1393,7 +1399,7 @@ mod tests {
         let (dir, path) = fresh();
         fs::write(&path, vec![b'x'; 8192]).unwrap();
         let store = open(&path).unwrap();
-        let notice = store.notice().unwrap();
+        let notice = store.notice().unwrap().to_string();
         assert!(notice.contains("purplemux.db.damaged-"), "{notice}");
         assert!(notice.contains("begin anew"), "{notice}");
         assert_eq!(aside(dir.path()), 1);
@@ -1454,7 +1460,7 @@ mod tests {
             }
             damage(&path, hurt);
             let store = open(&path).unwrap();
-            let notice = store.notice().expect("it was damaged");
+            let notice = store.notice().expect("it was damaged").to_string();
             assert!(notice.contains("come from the last good copy"), "{notice}");
             assert_eq!(aside(dir.path()), 1);
             assert_eq!(store.layout().await.unwrap().0[0].name, "mine");
@@ -1499,7 +1505,7 @@ mod tests {
             drop(store.records_about("a".into()).await);
             clock::passed_blocking(std::time::Duration::from_millis(10));
         }
-        let notice = store.notice().expect("the damage is found");
+        let notice = store.notice().expect("the damage is found").to_string();
         assert!(notice.contains("come from the last good copy"), "{notice}");
         assert_eq!(aside(dir.path()), 1);
         assert_eq!(store.layout().await.unwrap().0[0].name, "mine");

@@ -18,6 +18,7 @@ use anyhow::{Context as _, Result};
 use futures_util::StreamExt as _;
 use purplemux_core::{PaneKey, TabId, Time};
 use purplemux_wire::browser::{Color, Presence, SplitDir};
+use purplemux_wire::sentence::Cause;
 use purplemux_wire::tmux::{Belongs, PaneLine};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -163,13 +164,13 @@ pub struct Closing {
 pub enum Refusal {
     /// There is no such tab or workspace.
     #[error("{0}")]
-    Absent(String),
+    Absent(Cause),
     /// What was asked for makes no sense.
     #[error("{0}")]
-    Invalid(String),
+    Invalid(Cause),
     /// Something is in the way that the person has to decide about.
     #[error("{0}")]
-    InTheWay(String),
+    InTheWay(Cause),
     /// tmux refused or does not answer.
     #[error(transparent)]
     Tmux(#[from] tmux::Error),
@@ -469,9 +470,7 @@ impl Tabs {
         let layout = self.layout();
         let tab = layout.tab(id).ok_or_else(|| no_tab(id))?;
         if tab.ended {
-            return Err(Refusal::InTheWay(format!(
-                "The shell of tab {id} has ended; `purplemux tab reopen {id}` starts it again."
-            )));
+            return Err(Refusal::InTheWay(Cause::TabEnded { id: id.to_owned() }));
         }
         self.tmux
             .send_text(&TabId::from(id), agent, text, enter)
@@ -782,11 +781,11 @@ impl Owner {
         let tab = layout.tab(id).ok_or_else(|| no_tab(id))?;
         let offered = tab.conversation.clone().filter(|_| tab.offered);
         let conversation = offered
-            .ok_or_else(|| Refusal::InTheWay(format!("No conversation is offered in tab {id}.")))?;
+            .ok_or_else(|| Refusal::InTheWay(Cause::NothingOffered { id: id.to_owned() }))?;
         if wanted && (tab.ended || self.holds_agent(id)) {
-            return Err(Refusal::InTheWay(format!(
-                "The shell of tab {id} is not at its prompt; nothing was typed."
-            )));
+            return Err(Refusal::InTheWay(Cause::ShellNotAtPrompt {
+                id: id.to_owned(),
+            }));
         }
         let mut next = Layout::clone(&layout);
         if let Some(tab) = next.known_mut(id) {
@@ -923,9 +922,7 @@ impl Owner {
         let layout = self.layout();
         let tab = layout.known(id).ok_or_else(|| no_tab(id))?;
         if !is_foreign(tab) && !how.force && self.holds_agent(id) {
-            return Err(Refusal::InTheWay(format!(
-                "Claude is running in tab {id}; end it first, or close the tab with --force."
-            )));
+            return Err(Refusal::InTheWay(Cause::ClaudeInTab { id: id.to_owned() }));
         }
         if how.undo {
             return self.hide(None, &[id.to_owned()]).await.map(Some);
@@ -979,9 +976,7 @@ impl Owner {
         let workspace = workspaces.find(|workspace| workspace.id == id);
         let workspace = workspace.ok_or_else(|| no_workspace(id))?;
         if layout.workspaces().count() == 1 {
-            return Err(Refusal::InTheWay(
-                "The last workspace stays; make another one first.".to_owned(),
-            ));
+            return Err(Refusal::InTheWay(Cause::LastWorkspace));
         }
         let own = |tab: &&TabRow| tab.workspace == id;
         let living: Vec<&TabRow> = layout.tabs().filter(own).filter(|tab| !tab.ended).collect();
@@ -990,11 +985,11 @@ impl Owner {
                 .iter()
                 .filter(|tab| self.holds_agent(&tab.id))
                 .count();
-            return Err(Refusal::InTheWay(format!(
-                "The workspace {:?} has {} open tabs, and Claude is running in {agents} of them; close them first, or remove it with --force.",
-                workspace.name,
-                living.len(),
-            )));
+            return Err(Refusal::InTheWay(Cause::WorkspaceInUse {
+                name: workspace.name.clone(),
+                tabs: number(living.len()),
+                agents: number(agents),
+            }));
         }
         if how.undo {
             let shown: Vec<String> = layout
@@ -1024,11 +1019,7 @@ impl Owner {
     async fn restore(&mut self, id: &str) -> Result<(), Refusal> {
         let mut next = Layout::clone(&self.layout());
         let until = self.closing.get(id).copied();
-        let over = || {
-            Refusal::Absent(format!(
-                "{id:?} can't be brought back: it has ended, or was never closed."
-            ))
-        };
+        let over = || Refusal::Absent(Cause::NotRestorable { id: id.to_owned() });
         let until = until.ok_or_else(over)?;
         let whole = next
             .workspaces
@@ -1096,14 +1087,10 @@ impl Owner {
         if let Some(session) = listing.session_of(&id) {
             let mut panes = listing.panes.iter().filter(|pane| pane.is_of(&id));
             if !panes.all(|pane| pane.dead) {
-                return Err(Refusal::InTheWay(format!(
-                    "The shell of tab {id} is running; there is nothing to reopen."
-                )));
+                return Err(Refusal::InTheWay(Cause::NothingToReopen { id }));
             }
             if is_foreign(tab) {
-                return Err(Refusal::InTheWay(format!(
-                    "The session of tab {id} is not purplemux's own; `tmux respawn-pane` in it starts its program again."
-                )));
+                return Err(Refusal::InTheWay(Cause::NotOurs { id }));
             }
             // Nothing lives in it any more: its program has exited, and only its last screen is kept.
             self.tmux.kill_session(&session).await?;
@@ -1258,9 +1245,7 @@ fn new_pane() -> String {
 }
 
 fn no_tab(id: &str) -> Refusal {
-    Refusal::Absent(format!(
-        "There is no tab {id:?}; `purplemux tab list` shows them."
-    ))
+    Refusal::Absent(Cause::NoTab { id: id.to_owned() })
 }
 
 fn is_tab_id(name: &str) -> bool {
@@ -1273,16 +1258,21 @@ fn clean_name(name: &str) -> Result<Option<String>, Refusal> {
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
     let name: String = name.chars().filter(|c| !c.is_control()).collect();
     if name.chars().count() > NAME_CHARS_MAX {
-        return Err(Refusal::Invalid(format!(
-            "A name may have {NAME_CHARS_MAX} characters; choose a shorter one."
-        )));
+        return Err(Refusal::Invalid(Cause::NameTooLong {
+            max: number(NAME_CHARS_MAX),
+        }));
     }
     Ok((!name.is_empty()).then_some(name))
 }
 
 /// As [`clean_name`], for what can't be without one.
 fn workspace_name(name: &str) -> Result<String, Refusal> {
-    clean_name(name)?.ok_or_else(|| Refusal::Invalid("Give the workspace a name.".to_owned()))
+    clean_name(name)?.ok_or_else(|| Refusal::Invalid(Cause::NameMissing))
+}
+
+/// For a sentence.
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// The directory asked for, or the workspace's, or (when that one has gone) the person's own.
@@ -1298,9 +1288,9 @@ fn directory(asked: Option<&str>, workspace_dir: &str) -> Result<PathBuf, Refusa
         Some(_) | None => PathBuf::from(asked),
     };
     if !dir.is_absolute() || !Path::new(&dir).is_dir() {
-        return Err(Refusal::Invalid(format!(
-            "There is no directory {asked:?}; give the absolute path of one that exists."
-        )));
+        return Err(Refusal::Invalid(Cause::NoDirectory {
+            dir: asked.to_owned(),
+        }));
     }
     in_text(dir)
 }
@@ -1311,10 +1301,9 @@ fn in_text(dir: PathBuf) -> Result<PathBuf, Refusal> {
     if dir.to_str().is_some() {
         return Ok(dir);
     }
-    Err(Refusal::Invalid(format!(
-        "{} has a name that is no UTF-8; tabs can't be opened there. Give it another name, or open a tab above it and cd.",
-        dir.display()
-    )))
+    Err(Refusal::Invalid(Cause::DirectoryNotText {
+        dir: dir.display().to_string(),
+    }))
 }
 
 #[cfg(test)]

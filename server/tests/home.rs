@@ -233,7 +233,7 @@ fn a_damaged_database_is_set_aside_and_said_so() {
     let notice = viewer
         .notices
         .iter()
-        .find(|notice| notice.contains("damaged"));
+        .find(|notice| notice.why.contains("damaged"));
     assert!(notice.is_some(), "{:?}", viewer.notices);
     assert_eq!(
         server.json(&["workspace", "list", "--json"])[0]["name"],

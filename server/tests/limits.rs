@@ -31,7 +31,7 @@ fn h12_without_watches_changes_are_seen_and_the_page_says_so() {
         viewer
             .notices
             .iter()
-            .any(|notice| notice.contains("can't be watched")),
+            .any(|notice| notice.why.contains("can't be watched")),
         "{:?}",
         viewer.notices
     );

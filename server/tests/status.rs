@@ -210,10 +210,13 @@ fn nothing_that_a_viewer_says_can_break_the_stream_of_another() {
     };
     say(&mut good.socket, &seen);
     let refused = good.next();
-    let ServerMsg::Refused { request, why } = refused else {
+    let ServerMsg::Refused { request, why, .. } = refused else {
         panic!("{refused:?}");
     };
-    assert_eq!((request, why.as_str()), (7, "That row is gone."));
+    assert_eq!(
+        (request, why.as_str()),
+        (7, "That row is gone. There is nothing more to do.")
+    );
     let tab = browser.tab();
     good.until(|viewer| viewer.items.iter().any(|item| item.id == tab));
 }

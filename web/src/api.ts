@@ -1,15 +1,18 @@
 // Questions and orders over HTTP. Owns the header that proves the login and how a refusal becomes a sentence; must
 // never keep an answer (the fleet comes by the status socket).
 
-import type { About, Color, Explanation, SplitDir } from "./wire/protocol.ts";
+import type { About, Color, Explanation, Sentence, SplitDir } from "./wire/protocol.ts";
 
-/** The server (or the way to it) said no; the message is its sentence. */
+/** The server (or the way to it) said no; the message is its sentence in English. */
 export class Refused extends Error {
   /** HTTP status, 0 when no answer came. */
   readonly status: number;
-  constructor(status: number, message: string) {
+  /** The sentence as a code; null where it is not the server's. */
+  readonly said: Sentence | null;
+  constructor(status: number, message: string, said: Sentence | null = null) {
     super(message);
     this.status = status;
+    this.said = said;
   }
 }
 
@@ -44,20 +47,21 @@ export async function ask(method: string, path: string, body?: unknown): Promise
   } catch (error) {
     throw new Refused(0, error instanceof Error ? error.message : String(error));
   }
-  if (!response.ok) throw new Refused(response.status, await sentenceOf(response));
+  if (!response.ok) throw await refusalOf(response);
   return response;
 }
 
-async function sentenceOf(response: Response): Promise<string> {
+async function refusalOf(response: Response): Promise<Refused> {
   const text = await response.text();
+  const bare = new Refused(response.status, `${response.status} ${response.statusText}`);
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && "error" in value && typeof value.error === "string") return value.error;
+    if (typeof value !== "object" || value === null || !("error" in value) || typeof value.error !== "string") return bare;
+    return new Refused(response.status, value.error, "said" in value ? (value.said as Sentence | null) : null);
   } catch {
     // A proxy's page, not ours: its status says more than its markup.
-    return `${response.status} ${response.statusText}`;
+    return bare;
   }
-  return `${response.status} ${response.statusText}`;
 }
 
 function text(value: unknown, name: string): string {
@@ -246,7 +250,7 @@ export type Choices = {
 };
 
 /** How the last delivery to a device went. */
-export type Delivery = { at_ms: number; ok: boolean; status: number | null; why: string | null };
+export type Delivery = { at_ms: number; ok: boolean; status: number | null; why: string | null; said?: Sentence };
 
 export type Device = { choices: Choices; last: Delivery | null };
 

@@ -4,7 +4,7 @@
 
 import * as api from "./api.ts";
 import { after, everyWhileSeen, now, paced, type Stop } from "./clock.ts";
-import { answerWords, cardOf, cut, heard, pressable, pressed, standing, type Tries, tryOf } from "./core/answer.ts";
+import { answerWords, cardOf, cut, heard, pressable, pressed, refusedHere, standing, type Tries, tryOf } from "./core/answer.ts";
 import { apply, type Fleet, groups, parted } from "./core/fleet.ts";
 import { deviceName } from "./core/device.ts";
 import { beside, equalSizes, focused, homeOf, onDesk, type Pane, paneOf, panesIn, parseView, place, pruned, reordered, settled, showing, shownIn, splitIn, type View, type Way, zoomed } from "./core/layout.ts";
@@ -175,7 +175,7 @@ class Page {
       await api.login(code, deviceName(navigator.userAgent));
     } catch (error) {
       if (!(await this.#stillIn())) {
-        this.gate = { at: "signed-out", why: sentence(error) };
+        this.gate = { at: "signed-out", why: failure(error) };
         return;
       }
     }
@@ -351,7 +351,7 @@ class Page {
     this.#answers.add(request);
     this.tries = pressed(this.tries, item.id, { ask: ask.id, reading: card.reading, request, what, atMs: this.serverMs, answer });
     const sent = this.#send({ type: "answer", request, item: item.id, ask: ask.id, reading: card.reading, answer });
-    if (!sent) this.#tell({ type: "refused", request, why: settings.say("card.offline") });
+    if (!sent) this.tries = refusedHere(this.tries, request, settings.say("card.offline"), this.serverMs);
   }
 
   /** Asks the server to interrupt what Claude does, once until it has said what came of it. */
@@ -659,12 +659,12 @@ class Page {
   #tell(msg: ServerMsg): void {
     if (msg.type === "stopped") {
       if (msg.outcome !== "sending") this.#noLongerStopping(msg.request);
-      if (msg.why !== null) this.complaint = msg.why;
+      if (msg.why !== null) this.complaint = settings.tell(msg.said, msg.why);
       return;
     }
     if (msg.type === "refused") {
       this.#noLongerStopping(msg.request);
-      if (!this.#answers.delete(msg.request)) this.complaint = msg.why;
+      if (!this.#answers.delete(msg.request)) this.complaint = settings.tell(msg.said, msg.why);
     }
     const before = this.tries;
     this.tries = heard(before, msg, this.serverMs);
@@ -818,7 +818,7 @@ class Page {
     const tried = id === undefined ? undefined : this.tries.get(id);
     if (id === undefined || tried === undefined || tried.outcome === "sending") return;
     const title = this.fleet?.items.get(id)?.title ?? "";
-    const failed = tried.why ?? settings.say("card.lost");
+    const failed = tried.why === null ? settings.say("card.lost") : settings.tell(tried.said, tried.why);
     this.#pending.set(`${id} answer`, tried.outcome === "sent" ? settings.say("said.answered", { title, x: tried.what }) : settings.say("said.state", { title, state: failed }));
     if (this.#announce === null) this.#sayPending();
   }
@@ -889,13 +889,14 @@ class Page {
       await act();
     } catch (error) {
       if (error instanceof api.Refused && error.status === 401) this.#leave(null);
-      else this.complaint = settings.say("said.failed", { what, why: sentence(error) }).trim();
+      else this.complaint = settings.say("said.failed", { what, why: failure(error) }).trim();
     }
   }
 }
 
-function sentence(error: unknown): string {
-  if (error instanceof api.Refused && error.status === 0) return settings.say("login.unreachable");
+/** What went wrong, in the person's language. */
+export function failure(error: unknown): string {
+  if (error instanceof api.Refused) return error.status === 0 ? settings.say("login.unreachable") : settings.tell(error.said, error.message);
   return error instanceof Error ? error.message : String(error);
 }
 

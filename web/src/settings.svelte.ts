@@ -2,7 +2,10 @@
 // for the login; a browser that refuses storage forgets, and that is all that happens.
 
 import { type Bindings, DEFAULTS, readBindings } from "./core/keys.ts";
+import { inWords } from "./core/sentence.ts";
 import { chooseLanguage, type Language, LANGUAGES, type Say, sayer } from "./core/words.ts";
+import type { Sentence } from "./wire/protocol.ts";
+import type { Sentences } from "./wire/sentences.ts";
 
 export const THEMES = ["system", "dark", "light"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -43,6 +46,15 @@ async function loadWords(language: Language): Promise<void> {
   }
 }
 
+/** What the server says; null: it does not come, and its own English is shown. */
+async function loadSentences(language: Language): Promise<Sentences | null> {
+  try {
+    return language === "zh-TW" ? (await import("./core/sentences.zh-TW.ts")).CHINESE : (await import("./wire/sentences.ts")).ENGLISH;
+  } catch {
+    return null;
+  }
+}
+
 class Settings {
   #theme = $state<Theme>(THEMES.find((theme) => theme === recall("theme")) ?? "system");
   #language = $state<Language>(LANGUAGES.find((language) => language === recall("language")) ?? chooseLanguage(navigator.languages));
@@ -51,6 +63,7 @@ class Settings {
   #announce = $state<Announce>(ANNOUNCE.find((announce) => announce === recall("announce")) ?? "all");
   #keys = $state.raw<Bindings>(readBindings(recall("keys")));
   #say = $derived(sayer(this.#language));
+  #sentences = $state.raw<Sentences | null>(null);
 
   constructor() {
     this.#applyTheme();
@@ -71,11 +84,19 @@ class Settings {
   }
   set language(language: Language) {
     remember("language", language);
-    void loadWords(language).then(() => (this.#language = language));
+    void Promise.all([loadWords(language), loadSentences(language)]).then(([, sentences]) => {
+      this.#sentences = sentences;
+      this.#language = language;
+    });
   }
   /** Resolves when the page can speak the person's language; where its words do not come, it speaks English. */
   speak(): Promise<void> {
+    void loadSentences(this.#language).then((sentences) => (this.#sentences ??= sentences));
     return loadWords(this.#language);
+  }
+  /** A sentence of the server's in the person's language; `english` is the same as the server wrote it. */
+  tell(said: Sentence | null | undefined, english: string): string {
+    return inWords(said, english, this.#sentences);
   }
 
   get sidebar(): boolean {

@@ -11,6 +11,8 @@ use purplemux_core::view;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::sentence::{Notice, Sentence};
+
 /// The five words, and `null` for "no agent" (an `Option` around it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, TS)]
 #[serde(rename_all = "kebab-case")]
@@ -186,10 +188,14 @@ pub struct Card {
     pub reject: bool,
     /// `words` can be sent: what to do instead.
     pub words: bool,
-    /// Why nothing can be pressed here, in a sentence that says what to do.
+    /// Why nothing can be pressed here, in English, with what to do.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     #[ts(optional)]
     pub cannot: Option<String>,
+    /// The same as a code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[ts(optional)]
+    pub said: Option<Sentence>,
 }
 
 /// One option of a dialog.
@@ -424,8 +430,8 @@ pub enum ServerMsg {
         items: Vec<Item>,
         /// All workspaces in order.
         workspaces: Vec<Workspace>,
-        /// Plain sentences about what is degraded ("tmux does not answer"); empty when healthy.
-        notices: Vec<String>,
+        /// What is degraded ("tmux does not answer"); empty when healthy.
+        notices: Vec<Notice>,
     },
     /// The difference to the revision before.
     Diff {
@@ -448,7 +454,7 @@ pub enum ServerMsg {
         /// All notices, if they changed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         #[ts(optional)]
-        notices: Option<Vec<String>>,
+        notices: Option<Vec<Notice>>,
     },
     /// Every 10 s, so that a dead link is noticed within 15.
     Heartbeat {
@@ -466,8 +472,10 @@ pub enum ServerMsg {
         /// The `request` of the message refused.
         #[ts(type = "number")]
         request: u64,
-        /// A sentence that says what to do.
+        /// Why, and what to do, in English.
         why: String,
+        /// The same as a code.
+        said: Sentence,
     },
     /// How an answer goes; to every viewer, so that nobody answers what has been answered.
     Answered {
@@ -490,8 +498,10 @@ pub enum ServerMsg {
         /// Since when, unix ms.
         #[ts(type = "number")]
         at_ms: i64,
-        /// With `failed`: what to do.
+        /// With `failed`: what to do, in English.
         why: Option<String>,
+        /// The same as a code.
+        said: Option<Sentence>,
     },
     /// The person's settings, which all of their devices share: once after the first snapshot, and at every change.
     Settings {
@@ -508,8 +518,10 @@ pub enum ServerMsg {
         item: String,
         /// How far it has come.
         outcome: Sending,
-        /// What else the person should know: a prompt that waits will run now, or why it failed.
+        /// What else the person should know, in English: a prompt that waits will run now, or why it failed.
         why: Option<String>,
+        /// The same as a code.
+        said: Option<Sentence>,
     },
 }
 
@@ -585,7 +597,7 @@ pub struct Level<'a> {
     /// All workspaces in order. A list that stands for both levels is not compared.
     pub workspaces: &'a [Workspace],
     /// All notices.
-    pub notices: &'a [String],
+    pub notices: &'a [Notice],
 }
 
 /// The parts of [`ServerMsg::Diff`] that say what changed.
@@ -598,7 +610,7 @@ pub struct Changes {
     /// All workspaces, if anything about them changed.
     pub workspaces: Option<Vec<Workspace>>,
     /// All notices, if they changed.
-    pub notices: Option<Vec<String>>,
+    pub notices: Option<Vec<Notice>>,
 }
 
 /// What must be sent to a viewer that was last sent `sent`, so that it has `now`; `None`: nothing.
@@ -644,7 +656,7 @@ impl Changes {
         self,
         items: &mut Vec<Item>,
         workspaces: &mut Vec<Workspace>,
-        notices: &mut Vec<String>,
+        notices: &mut Vec<Notice>,
     ) {
         items.retain(|item| !self.gone.contains(&item.id));
         for item in self.set {
@@ -873,6 +885,7 @@ mod tests {
     use purplemux_core::{AgentKey, EpisodeId, HostId, Stamp, Time};
 
     use super::*;
+    use crate::sentence::Cause;
 
     fn row(badge: Option<Badge>) -> Item {
         Item::from(&view::Item {
@@ -1057,6 +1070,11 @@ mod tests {
         })
     }
 
+    fn notices() -> impl Strategy<Value = Vec<Notice>> {
+        let one = prop_oneof![Just(Cause::HistoryNotSaved), Just(Cause::TmuxBusy)];
+        prop::collection::vec(one.prop_map(Notice::from), 0..2)
+    }
+
     fn workspaces() -> impl Strategy<Value = Vec<Workspace>> {
         let one = prop::collection::vec("[a-f]", 0..3).prop_map(|tabs| Workspace {
             id: "ws".into(),
@@ -1083,8 +1101,8 @@ mod tests {
     proptest! {
         #[test]
         fn apply_of_diff_is_now(
-            a in (items(), workspaces(), prop::collection::vec("[xy]", 0..2)),
-            b in (items(), workspaces(), prop::collection::vec("[xy]", 0..2)),
+            a in (items(), workspaces(), notices()),
+            b in (items(), workspaces(), notices()),
             shares in any::<bool>(),
         ) {
             let (mut had, mut had_workspaces, mut had_notices) = a.clone();

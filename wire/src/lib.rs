@@ -12,6 +12,7 @@ pub mod tmux;
 
 pub mod browser;
 pub mod frame;
+pub mod sentence;
 
 pub mod explain;
 pub mod journal;

@@ -13,6 +13,7 @@ use crate::browser::{
 use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
 use crate::push::{About, Push};
+use crate::sentence::{Cause, Moment, Notice, Sentence, Then};
 
 /// The whole text of `web/src/wire/protocol.ts`.
 #[must_use]
@@ -20,8 +21,13 @@ pub fn types() -> String {
     let cfg = Config::new();
     let mut out = String::from(
         "// The messages between server and page. Owns every shape that crosses the wire; must never be edited\n\
-         // by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,push,frame}.rs.\n",
+         // by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,push,sentence,frame}.rs.\n",
     );
+    declare::<Then>(&cfg, &mut out);
+    declare::<Moment>(&cfg, &mut out);
+    declare::<Cause>(&cfg, &mut out);
+    declare::<Sentence>(&cfg, &mut out);
+    declare::<Notice>(&cfg, &mut out);
     declare::<State>(&cfg, &mut out);
     declare::<Presence>(&cfg, &mut out);
     declare::<Shell>(&cfg, &mut out);
@@ -62,6 +68,44 @@ pub fn types() -> String {
         frame::INITIAL_CREDIT
     ));
     out
+}
+
+/// The whole text of `web/src/wire/sentences.ts`: what the server says, in English.
+#[must_use]
+pub fn sentences() -> String {
+    let mut out = String::from(
+        "// What the server says to a person, in English: of each code what happened, and what to do. Owns these words; must\n\
+         // never be edited by hand: `cargo xtask gen` writes it from wire/src/sentence.rs.\n\
+         \nimport type { Cause, Then } from \"./protocol.ts\";\n\
+         \nexport type Sentences = { readonly then: Readonly<Record<Then, string>>; readonly causes: Readonly<Record<Cause[\"code\"], readonly [what: string, act: string]>> };\n\
+         \nexport const ENGLISH: Sentences = {\n  then: {\n",
+    );
+    for (code, text) in Then::ALL {
+        out.push_str(&format!("    {code}: {},\n", quoted(text)));
+    }
+    out.push_str("  },\n  causes: {\n");
+    for (code, what, act) in Cause::ALL {
+        out.push_str(&format!(
+            "    {code}: [{}, {}],\n",
+            quoted(what),
+            quoted(act)
+        ));
+    }
+    out.push_str("  },\n};\n");
+    out
+}
+
+/// As a literal; `{x:?}` becomes `“{x}”`, as a page would write it.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(":?}") {
+        let (head, name) = before.rsplit_once('{').unwrap_or((before, ""));
+        out.push_str(&format!("{head}“{{{name}}}”"));
+        rest = after;
+    }
+    out.push_str(rest);
+    serde_json::Value::from(out.replace('\'', "’")).to_string()
 }
 
 fn declare<T: TS + 'static>(cfg: &Config, out: &mut String) {

@@ -97,6 +97,7 @@ fn card() -> Card {
         reject: true,
         words: true,
         cannot: Some("c".into()),
+        said: None,
     }
 }
 

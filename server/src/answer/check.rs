@@ -8,6 +8,7 @@ use std::time::Duration;
 use purplemux_core::Time;
 use purplemux_core::witness::FileStatus;
 use purplemux_wire::dialog::{Dialog, Front};
+use purplemux_wire::sentence::Cause;
 use tracing::debug;
 
 use super::sight::{Place, Seal, Sight, look};
@@ -75,25 +76,21 @@ impl Eyes<'_> {
     }
 }
 
-/// Said while a key that somebody typed in the terminal may still be at work.
-pub const TYPES: &str = "Somebody is typing in this tab's terminal.";
-
 /// Why nothing may be typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Not {
-    /// Something else is there; a sentence.
-    Other(String),
+    /// Something else is there.
+    Other(Cause),
     /// What was seen may be what was meant in a moment: a screen that is half drawn.
-    Yet(&'static str),
+    Yet(Cause),
 }
 
 impl Not {
-    /// The sentence.
+    /// What is in the way.
     #[must_use]
-    pub fn why(&self) -> String {
+    pub fn why(self) -> Cause {
         match self {
-            Self::Other(why) => why.clone(),
-            Self::Yet(why) => (*why).to_owned(),
+            Self::Other(why) | Self::Yet(why) => why,
         }
     }
 }
@@ -155,7 +152,7 @@ pub async fn check<'a, T>(
     seal: &Seal,
     expected: impl Fn(&Front) -> Result<T, Not>,
 ) -> Result<(Checked<'a>, T), Not> {
-    let unreachable = |error: tmux::Error| Not::Other(error.to_string());
+    let unreachable = |error: tmux::Error| Not::Other(error.into());
     let mut left_mode = false;
     for _ in 0..LOOKS_MAX {
         let sight = eyes.look().await.map_err(unreachable)?;
@@ -170,11 +167,11 @@ pub async fn check<'a, T>(
             continue;
         }
         if let Some(why) = sight.deaf {
-            return Err(Not::Other(why.to_owned()));
+            return Err(Not::Other(why));
         }
         // What a key does to Claude's own box is the person's to know; to a dialog it may be the answer.
         if sight.somebody_types && seal.asks() {
-            return Err(Not::Yet(TYPES));
+            return Err(Not::Yet(Cause::SomebodyTypes));
         }
         if sight.seal.as_ref() != Some(seal) {
             return Err(changed(seal, sight.seal.as_ref()));
@@ -187,25 +184,20 @@ pub async fn check<'a, T>(
         debug!("a look took too long to count");
     }
     Err(if left_mode {
-        Not::Other("This tab is scrolled back and does not leave that; press q in it.".to_owned())
+        Not::Other(Cause::ScrolledBack)
     } else {
-        Not::Other("This machine is too busy to be sure of what is on the screen.".to_owned())
+        Not::Other(Cause::MachineBusy)
     })
 }
 
 fn changed(was: &Seal, now: Option<&Seal>) -> Not {
     match (was, now) {
-        (_, None) => Not::Yet("Claude's status can't be read just now."),
-        (Seal::Status { .. }, Some(Seal::Status { status, .. })) => Not::Other(
-            match status {
-                FileStatus::Waiting => "Claude asks something else by now.",
-                FileStatus::Idle | FileStatus::Busy | FileStatus::Shell => {
-                    "It is answered already."
-                }
-            }
-            .to_owned(),
-        ),
-        (_, Some(_)) => Not::Other("It is answered already.".to_owned()),
+        (_, None) => Not::Yet(Cause::StatusUnreadable),
+        (Seal::Status { .. }, Some(Seal::Status { status, .. })) => Not::Other(match status {
+            FileStatus::Waiting => Cause::AsksOther,
+            FileStatus::Idle | FileStatus::Busy | FileStatus::Shell => Cause::AnsweredInTerminal,
+        }),
+        (_, Some(_)) => Not::Other(Cause::AnsweredInTerminal),
     }
 }
 
@@ -216,7 +208,7 @@ fn changed(was: &Seal, now: Option<&Seal>) -> Not {
 pub fn this(front: &Front, reading: &str) -> Result<Dialog, Not> {
     match front {
         Front::Dialog(dialog) if dialog.reading() == reading => Ok(dialog.clone()),
-        Front::Dialog(_) => Err(Not::Other("This prompt changed.".to_owned())),
+        Front::Dialog(_) => Err(Not::Other(Cause::PromptChanged)),
         Front::Prompt { .. } | Front::Menu(_) | Front::Other => Err(instead(front)),
     }
 }
@@ -225,15 +217,10 @@ pub fn this(front: &Front, reading: &str) -> Result<Dialog, Not> {
 #[must_use]
 pub fn instead(front: &Front) -> Not {
     match front {
-        Front::Menu(_) => Not::Other("A menu is open in the terminal.".to_owned()),
-        Front::Prompt { draft: Some(_) } => Not::Other(
-            "Something is typed into Claude's box in the terminal; send or clear it there first."
-                .to_owned(),
-        ),
-        Front::Prompt { draft: None } => {
-            Not::Other("No dialog is drawn in the terminal.".to_owned())
-        }
-        Front::Dialog(_) => Not::Other("Another dialog is drawn in the terminal.".to_owned()),
-        Front::Other => Not::Yet("What is on the screen can't be read with certainty."),
+        Front::Menu(_) => Not::Other(Cause::MenuOpen),
+        Front::Prompt { draft: Some(_) } => Not::Other(Cause::DraftInBox),
+        Front::Prompt { draft: None } => Not::Other(Cause::NoDialog),
+        Front::Dialog(_) => Not::Other(Cause::OtherDialog),
+        Front::Other => Not::Yet(Cause::ScreenUnsure),
     }
 }

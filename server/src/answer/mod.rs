@@ -1,6 +1,6 @@
 //! Answering from anywhere: which dialog stands (a card beside its ask), who may answer it, and the keys.
 //!
-//! One gate for all: per ask one answer, from whichever device came first; everything else is refused in words. Every
+//! One gate for all: per ask one answer, from whichever device came first; everything else is refused, and told why. Every
 //! ask that stands has a task of its own ([`standing`]) that reads its dialog and types. A key is typed only with a
 //! [`check::Checked`], which nothing but a look of that moment gives. Nothing here touches a badge.
 
@@ -15,11 +15,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use purplemux_wire::browser::{Answer, Card, Item, Sending, ServerMsg};
+use purplemux_wire::sentence::{Cause, Moment, Sentence, Then};
 use purplemux_wire::text::line;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tracing::{info, warn};
 
-use crate::hub::{self, Stopped};
+use crate::hub;
 use crate::ingest::process::ClaudeDirs;
 use crate::store::{AnswerRow, Store};
 use crate::{clock, task, tmux};
@@ -97,11 +98,20 @@ pub struct Ended {
     /// The answer in words.
     pub what: String,
     /// What to do, or what else to know.
-    pub why: Option<String>,
+    pub why: Option<Sentence>,
 }
 
-/// Why nothing was typed; a sentence.
-pub type Refusal = String;
+/// Why nothing was typed.
+pub type Refusal = Sentence;
+
+/// A refusal: nothing was typed because of this.
+#[must_use]
+pub fn unsent(cause: Cause) -> Refusal {
+    Sentence {
+        cause,
+        then: Some(Then::NothingSent),
+    }
+}
 
 /// The end of an answer that the gate has let through.
 pub type Ending = oneshot::Receiver<Result<Ended, Refusal>>;
@@ -214,10 +224,10 @@ impl Handle {
         message: impl FnOnce(oneshot::Sender<Result<Ending, Refusal>>) -> Message,
     ) -> Result<Ending, Refusal> {
         let (answer, answered) = oneshot::channel();
-        let stopping = |_| Stopped.to_string();
         let sent = self.inbox.send(message(answer)).await;
-        sent.map_err(|_| Stopped.to_string())?;
-        answered.await.map_err(stopping)?
+        sent.map_err(|_| unsent(Cause::ServerStopping))?;
+        let answered = answered.await;
+        answered.map_err(|_| unsent(Cause::ServerStopping))?
     }
 }
 
@@ -260,20 +270,20 @@ struct Given {
 }
 
 impl Given {
-    fn already(&self) -> Refusal {
-        let minute = minute_of_day(self.at_ms);
-        format!(
-            "Answered already on {} at {minute} ({}). Nothing was sent.",
-            self.by, self.what
-        )
+    fn is_being(&self) -> Refusal {
+        unsent(Cause::BeingAnswered {
+            by: self.by.clone(),
+            what: self.what.clone(),
+        })
     }
-}
 
-fn minute_of_day(at_ms: i64) -> String {
-    let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
-    at.to_zoned_datetime(jiff::tz::TimeZone::system())
-        .strftime("%H:%M")
-        .to_string()
+    fn already(&self) -> Refusal {
+        unsent(Cause::Answered {
+            by: self.by.clone(),
+            at: Moment(self.at_ms),
+            what: self.what.clone(),
+        })
+    }
 }
 
 /// An ask that stands.
@@ -394,7 +404,8 @@ impl Gate {
                 if let Err(why) = &let_through {
                     let row = AnswerRow {
                         result: "refused".to_owned(),
-                        why: Some(why.clone()),
+                        why: Some(why.english()),
+                        said: Some(why.clone()),
                         ..self.row(&wish.item, &asker, in_words(None, &wish.answer))
                     };
                     self.log(row).await;
@@ -436,19 +447,16 @@ impl Gate {
     /// screen.
     fn let_through(&mut self, wish: &Wish, asker: &Asker) -> Result<Ending, Refusal> {
         if let Some(running) = self.running.get(&wish.ask) {
-            let Given { what, by, .. } = &running.given;
-            return Err(format!(
-                "It is being answered on {by} ({what}). Nothing was sent."
-            ));
+            return Err(running.given.is_being());
         }
         let Some(open) = self.asks.get(&wish.ask) else {
             let given = self.over.iter().rev().find(|(ask, _)| *ask == wish.ask);
             return Err(match given {
                 Some((_, given)) => given.already(),
-                None => "It is over already. Nothing was sent.".to_owned(),
+                None => unsent(Cause::Over),
             });
         };
-        let changed = || "This prompt changed. Nothing was sent.".to_owned();
+        let changed = || unsent(Cause::PromptChanged);
         if open.item != wish.item {
             return Err(changed());
         }
@@ -459,11 +467,10 @@ impl Gate {
         {
             return Err(given.already());
         }
-        let card = open.card.as_ref().ok_or(
-            "Its dialog could not be read, or runs in no tab of purplemux. Nothing was sent.",
-        )?;
-        if let Some(why) = &card.cannot {
-            return Err(format!("{why} Nothing was sent."));
+        let card = open.card.as_ref();
+        let card = card.ok_or_else(|| unsent(Cause::DialogNotRead))?;
+        if let Some(why) = &card.said {
+            return Err(unsent(why.cause.clone()));
         }
         if card.reading != wish.reading {
             return Err(changed());
@@ -481,12 +488,12 @@ impl Gate {
             answer: wish.answer.clone(),
             done,
         };
-        let busy = |_| "It is being answered already. Nothing was sent.".to_owned();
+        let busy = |_| given.is_being();
         let row = self.row(&wish.item, asker, String::new());
         open.jobs.try_send(job).map_err(busy)?;
         task::spawn("an answer", async move {
             let done = is_done.await.unwrap_or_else(|_| Done::Failed {
-                why: "purplemux could not see it through; open the terminal.".to_owned(),
+                why: Cause::Unfinished.into(),
                 answered: true,
             });
             drop(own.send(Message::Answered { ask, done }).await);
@@ -524,7 +531,8 @@ impl Gate {
                 if let Some(running) = self.running.remove(&ask) {
                     self.log(AnswerRow {
                         result: "refused".to_owned(),
-                        why: Some(why.clone()),
+                        why: Some(why.english()),
+                        said: Some(why.clone()),
                         ..running.row()
                     })
                     .await;
@@ -543,7 +551,8 @@ impl Gate {
         };
         self.log(AnswerRow {
             result: word.to_owned(),
-            why: why.clone(),
+            why: why.as_ref().map(Sentence::english),
+            said: why.clone(),
             ..running.row()
         })
         .await;
@@ -559,7 +568,7 @@ impl Gate {
     }
 
     /// Tells every viewer how the answer of an ask goes.
-    fn tell(&self, ask: u64, outcome: Sending, why: Option<String>) {
+    fn tell(&self, ask: u64, outcome: Sending, why: Option<Sentence>) {
         let Some(running) = self.running.get(&ask) else {
             return;
         };
@@ -581,7 +590,8 @@ impl Gate {
                 what,
                 by,
                 at_ms,
-                why,
+                why: why.as_ref().map(Sentence::english),
+                said: why,
             },
         };
         // With no viewer there is nobody to tell.
@@ -590,11 +600,10 @@ impl Gate {
 
     async fn let_stop(&mut self, item: String, asker: Asker) -> Result<Ending, Refusal> {
         if self.stops.contains(&item) {
-            return Err("It is being stopped already. Nothing was sent.".to_owned());
+            return Err(unsent(Cause::StoppingAlready));
         }
-        let place = self.place(&item).await.ok_or(
-            "This session runs in no tab of purplemux; stop it in its own terminal. Nothing was sent.",
-        )?;
+        let place = self.place(&item).await;
+        let place = place.ok_or_else(|| unsent(Cause::NoTabToStop))?;
         let row = self.row(&item, &asker, "stop".to_owned());
         self.stops.insert(item.clone());
         let (ended, ending) = oneshot::channel();
@@ -615,11 +624,10 @@ impl Gate {
         asker: Asker,
     ) -> Result<Ending, Refusal> {
         if self.prompts.contains(&item) {
-            return Err("Another message is on its way there. Nothing was sent.".to_owned());
+            return Err(unsent(Cause::AnotherMessage));
         }
-        let place = self.place(&item).await.ok_or(
-            "No Claude runs in a tab of purplemux there; use its own terminal. Nothing was sent.",
-        )?;
+        let place = self.place(&item).await;
+        let place = place.ok_or_else(|| unsent(Cause::NoClaudeHere))?;
         let row = self.row(&item, &asker, line(&text, WHAT_CHARS_MAX).to_string());
         self.prompts.insert(item.clone());
         let (ended, ending) = oneshot::channel();
@@ -655,6 +663,7 @@ impl Gate {
             what,
             result: String::new(),
             why: None,
+            said: None,
         }
     }
 
@@ -673,14 +682,15 @@ impl Gate {
 }
 
 fn with_end(row: AnswerRow, done: &Result<Ended, Refusal>) -> AnswerRow {
-    let (result, why) = match done {
+    let (result, said) = match done {
         Ok(ended) if ended.outcome == Sending::Sent => ("sent", ended.why.clone()),
         Ok(ended) => ("failed", ended.why.clone()),
         Err(why) => ("refused", Some(why.clone())),
     };
     AnswerRow {
         result: result.to_owned(),
-        why,
+        why: said.as_ref().map(Sentence::english),
+        said,
         ..row
     }
 }
@@ -697,6 +707,7 @@ impl Running {
             what: self.given.what.clone(),
             result: String::new(),
             why: None,
+            said: None,
         }
     }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use purplemux_core::witness::FileStatus;
 use purplemux_wire::browser::Sending;
 use purplemux_wire::dialog::{Front, squeezed};
+use purplemux_wire::sentence::{Cause, Sentence, Then};
 
 use super::check::{Checked, Eyes, Key, Not, check, instead};
 use super::sight::{Place, Seal, seal};
-use super::{Ended, Means, Refusal};
+use super::{Ended, Means, Refusal, unsent};
 use crate::{clock, tmux};
 
 /// Longer than a person writes; a file says more.
@@ -25,25 +26,19 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// A look that has grown too old for its key is repeated this often: nothing was typed by then.
 const TRIES: u32 = 5;
 
-const QUEUED: &str = "It waits until Claude's step ends.";
-const DRAFT: &str =
-    "Something is typed into Claude's box in the terminal; send or clear it there first.";
-const STANDS: &str = "It stands in Claude's box and was not submitted; open the terminal.";
-
 /// Sends a prompt once.
 ///
 /// # Errors
 /// Why nothing was typed.
 pub async fn prompt(place: &Place, means: &Means, text: &str) -> Result<Ended, Refusal> {
     let text = clean(text);
-    let refused = |why: String| format!("{why} Nothing was sent.");
     if text.is_empty() {
-        return Err(refused("There are no words.".to_owned()));
+        return Err(unsent(Cause::NoWords));
     }
     if text.chars().count() > PROMPT_CHARS_MAX {
-        return Err(refused(format!(
-            "That is longer than {PROMPT_CHARS_MAX} characters; put it into a file."
-        )));
+        return Err(unsent(Cause::PromptTooLong {
+            max: count(PROMPT_CHARS_MAX),
+        }));
     }
     let eyes = Eyes {
         place,
@@ -56,15 +51,15 @@ pub async fn prompt(place: &Place, means: &Means, text: &str) -> Result<Ended, R
         let (checked, _) = writer
             .soon(DRAWN_WITHIN, empty)
             .await
-            .map_err(|not| refused(not.why()))?;
+            .map_err(|not| unsent(not.why()))?;
         match checked.paste(&text).await {
             Ok(()) => break,
             Err(tmux::Error::Late) if tries > 0 => tries -= 1,
             Err(error @ (tmux::Error::Late | tmux::Error::Gone | tmux::Error::Refused(_))) => {
-                return Err(refused(error.to_string()));
+                return Err(unsent(error.into()));
             }
             Err(error @ (tmux::Error::Unreachable(_) | tmux::Error::Deaf(_))) => {
-                return Ok(writer.failed(&format!("{error} Open the terminal.")));
+                return Ok(writer.failed(Cause::from(error).into()));
             }
         }
     }
@@ -84,16 +79,16 @@ impl<'a> Writer<'a> {
         let seal = loop {
             let (checked, seal) = match self.soon(SHOWS_WITHIN, as_sent).await {
                 Ok(checked) => checked,
-                Err(not) => return self.failed(&format!("{} {STANDS}", not.why())),
+                Err(not) => return self.failed(stands(not.why())),
             };
             match checked.press(Key::Enter).await {
                 Ok(()) => break seal,
                 Err(tmux::Error::Late) if tries > 0 => tries -= 1,
                 Err(error @ (tmux::Error::Late | tmux::Error::Gone | tmux::Error::Refused(_))) => {
-                    return self.failed(&format!("{error} {STANDS}"));
+                    return self.failed(stands(error.into()));
                 }
                 Err(error @ (tmux::Error::Unreachable(_) | tmux::Error::Deaf(_))) => {
-                    return self.failed(&format!("{error} Open the terminal."));
+                    return self.failed(Cause::from(error).into());
                 }
             }
         };
@@ -107,7 +102,7 @@ impl<'a> Writer<'a> {
                 let left = !matches!(&sight.front, Front::Other)
                     && written(&sight.front, self.text).is_err();
                 if left && is_busy(&seal) {
-                    return self.sent(Some(QUEUED));
+                    return self.sent(Some(Cause::Queued));
                 }
                 if left && self.text.starts_with('/') {
                     return self.sent(None);
@@ -115,7 +110,7 @@ impl<'a> Writer<'a> {
             }
             clock::passed(AGAIN).await;
         }
-        self.failed("Claude did not take it within two seconds: not submitted. Open the terminal.")
+        self.failed(Cause::NotTaken.into())
     }
 
     /// Checks until what is expected is there, as long as that may still come. Claude may begin or end a turn
@@ -141,25 +136,33 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn sent(&self, why: Option<&str>) -> Ended {
-        self.ended(Sending::Sent, why)
+    fn sent(&self, why: Option<Cause>) -> Ended {
+        self.ended(Sending::Sent, why.map(Sentence::from))
     }
 
-    fn failed(&self, why: &str) -> Ended {
+    fn failed(&self, why: Sentence) -> Ended {
         self.ended(Sending::Failed, Some(why))
     }
 
-    fn ended(&self, outcome: Sending, why: Option<&str>) -> Ended {
+    fn ended(&self, outcome: Sending, why: Option<Sentence>) -> Ended {
         Ended {
             outcome,
             what: self.text.to_owned(),
-            why: why.map(str::to_owned),
+            why,
         }
     }
 }
 
-fn other(why: &str) -> Not {
-    Not::Other(why.to_owned())
+/// It was typed and not entered.
+fn stands(cause: Cause) -> Sentence {
+    Sentence {
+        cause,
+        then: Some(Then::NotSubmitted),
+    }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
 }
 
 /// What Claude's file says, if a prompt can be typed at all.
@@ -168,11 +171,9 @@ fn takes_prompts(seal: Option<Seal>) -> Result<Seal, Not> {
         Some(Seal::Status {
             status: FileStatus::Waiting,
             ..
-        }) => Err(other("Claude asks something; answer or reject that.")),
-        Some(Seal::Starting { .. }) => Err(other("Claude has not started yet.")),
-        None => Err(other(
-            "It can't be told what Claude does; open the terminal.",
-        )),
+        }) => Err(Not::Other(Cause::AsksSomething)),
+        Some(Seal::Starting { .. }) => Err(Not::Other(Cause::NotStarted)),
+        None => Err(Not::Other(Cause::WorkUnknown)),
         Some(seal @ Seal::Status { .. }) => Ok(seal),
     }
 }
@@ -191,19 +192,17 @@ fn empty(front: &Front) -> Result<(), Not> {
     match front {
         Front::Prompt { draft: None } => Ok(()),
         // What was entered in the terminal this moment may still stand there.
-        Front::Prompt { draft: Some(_) } => Err(Not::Yet(DRAFT)),
+        Front::Prompt { draft: Some(_) } => Err(Not::Yet(Cause::DraftInBox)),
         Front::Menu(_) | Front::Other => Err(instead(front)),
-        Front::Dialog(_) => Err(other("Claude asks something; answer or reject that.")),
+        Front::Dialog(_) => Err(Not::Other(Cause::AsksSomething)),
     }
 }
 
 fn written(front: &Front, text: &str) -> Result<(), Not> {
     match front {
         Front::Prompt { draft: Some(draft) } if stands_for(draft, text) => Ok(()),
-        Front::Prompt { .. } | Front::Other => {
-            Err(Not::Yet("The text did not appear as it was sent."))
-        }
-        Front::Dialog(_) | Front::Menu(_) => Err(other("Something else opened in the terminal.")),
+        Front::Prompt { .. } | Front::Other => Err(Not::Yet(Cause::TextNotShown)),
+        Front::Dialog(_) | Front::Menu(_) => Err(Not::Other(Cause::OtherOpened)),
     }
 }
 

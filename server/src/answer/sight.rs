@@ -10,6 +10,7 @@ use std::time::Duration;
 use purplemux_core::witness::FileStatus;
 use purplemux_core::{AgentKey, PaneKey, Time};
 use purplemux_wire::dialog::{self, Front};
+use purplemux_wire::sentence::Cause;
 use purplemux_wire::session_file::{Entry, entry};
 
 use crate::ingest::process::ClaudeDirs;
@@ -92,7 +93,7 @@ pub struct Sight {
     /// What Claude's files say; `None`: nothing that can be used.
     pub seal: Option<Seal>,
     /// Keys would not reach the agent, or not it alone; a sentence.
-    pub deaf: Option<&'static str>,
+    pub deaf: Option<Cause>,
     /// A key came from a terminal that is attached there a moment ago: what it does may not be drawn yet (60 to 90 ms,
     /// measured, Claude Code 2.1.332), and ours would go to what comes then.
     pub somebody_types: bool,
@@ -141,11 +142,11 @@ pub async fn look(
     // A tmux that does not know one of these says nothing for it.
     let set = |word: &str| !matches!(word, "" | "0");
     let deaf = if set(dead) {
-        Some("The program in this tab has exited.")
+        Some(Cause::ProgramExited)
     } else if set(input_off) {
-        Some("Input to this pane is switched off; `tmux select-pane -e` in it switches it on.")
+        Some(Cause::InputOff)
     } else if set(synchronized) {
-        Some("What is typed into this pane goes to others as well (synchronize-panes).")
+        Some(Cause::Synchronized)
     } else {
         elsewhere(&place.agent, Path::new(tty))
     };
@@ -180,21 +181,21 @@ fn types_in(client: &str, window: &str, typed: &tmux::Typed) -> bool {
 }
 
 /// Why keys typed into this terminal would not reach the agent.
-fn elsewhere(agent: &AgentKey, tty: &Path) -> Option<&'static str> {
+fn elsewhere(agent: &AgentKey, tty: &Path) -> Option<Cause> {
     let Some(stat) = sys::stat(agent.pid).filter(|stat| stat.start == agent.start) else {
-        return Some("Its process has ended.");
+        return Some(Cause::ProcessEnded);
     };
     if stat.is_dead() {
-        return Some("Its process has ended.");
+        return Some(Cause::ProcessEnded);
     }
     if stat.is_stopped() {
-        return Some("It is suspended; type `fg` in the terminal.");
+        return Some(Cause::SuspendedThere);
     }
     let terminal = fs::metadata(tty).ok().map(|meta| meta.rdev());
     if stat.terminal.is_none() || stat.terminal != terminal {
-        return Some("It runs in another terminal than this tab's own.");
+        return Some(Cause::OtherTerminal);
     }
-    (!stat.foreground).then_some("Another program is in front in its terminal.")
+    (!stat.foreground).then_some(Cause::OtherInFront)
 }
 
 /// What Claude's files say of this very process now.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use purplemux_core::Time;
 use purplemux_wire::browser::{Answer, Ask, AskKind, Card, CardOption, CardPart, Item};
 use purplemux_wire::dialog::{Dialog, DialogKind, Front, squeezed};
+use purplemux_wire::sentence::{Cause, Sentence};
 use purplemux_wire::text::{NAME_CHARS_MAX, line};
 use tokio::sync::{mpsc, oneshot};
 use tracing::debug;
@@ -15,7 +16,7 @@ use tracing::debug;
 use super::check::{Eyes, Not, instead};
 use super::sight::{Place, Seal, Sight};
 use super::typing::{Done, Typist, words_option};
-use super::{Means, Message};
+use super::{Means, Message, unsent};
 use crate::clock;
 
 /// Until something could be read: Claude draws a dialog within this of saying so.
@@ -186,7 +187,7 @@ impl Reader<'_> {
             Ok(sight) => sight,
             Err(why) => {
                 debug!(ask = self.of.ask, "its screen can't be read: {why}");
-                self.doubt("tmux does not answer.").await;
+                self.doubt(why.into()).await;
                 return;
             }
         };
@@ -217,20 +218,18 @@ impl Reader<'_> {
             Err(Not::Other(why)) => {
                 self.doubtful = None;
                 self.shown = None;
-                self.show(cannot(&format!("{why} Open the terminal.")), false)
-                    .await;
+                self.show(cannot(why), false).await;
             }
         }
     }
 
     /// Something can't be read: after a while that is said, and until then what was shown stays.
-    async fn doubt(&mut self, why: &str) {
+    async fn doubt(&mut self, why: Cause) {
         let now = clock::boot();
         let since = *self.doubtful.get_or_insert(now);
         if now.since(since) >= READ_WITHIN {
             self.shown = None;
-            self.show(cannot(&format!("{why} Open the terminal.")), false)
-                .await;
+            self.show(cannot(why), false).await;
         }
     }
 
@@ -261,19 +260,19 @@ impl Reader<'_> {
     }
 
     async fn typed_out(&mut self, job: &Job) -> Done {
-        let refused = |why: &str| Done::Refused(format!("{why} Nothing was sent."));
+        let refused = |why: Cause| Done::Refused(unsent(why));
         let shown = match &self.shown {
             Some(shown) if shown.reading == job.reading => shown.clone(),
-            Some(_) => return refused("This prompt changed."),
+            Some(_) => return refused(Cause::PromptChanged),
             // It was let through with the card from before.
             None => {
-                let why = self.card.as_ref().and_then(|card| card.cannot.clone());
-                return refused(&why.unwrap_or_else(|| "This prompt changed.".to_owned()));
+                let why = self.card.as_ref().and_then(|card| card.said.clone());
+                return refused(why.map_or(Cause::PromptChanged, |said| said.cause));
             }
         };
         clock::reached(shown.ready).await;
         if self.asked().is_none() {
-            return refused("It is over already.");
+            return refused(Cause::Over);
         }
         let fits = |dialog: &Dialog| {
             self.asked()
@@ -300,22 +299,20 @@ pub fn is_about(item: &Item, ask: u64) -> bool {
 
 /// The dialog, if it can be answered from here.
 fn understood(ask: &Ask, tool: Option<&str>, sight: &Sight) -> Result<(Dialog, Seal), Not> {
-    if let Some(why) = sight.deaf {
-        return Err(Not::Other(why.to_owned()));
+    if let Some(why) = &sight.deaf {
+        return Err(Not::Other(why.clone()));
     }
     let seal = match &sight.seal {
         Some(seal) if seal.asks() => seal.clone(),
-        Some(_) => return Err(Not::Yet("Claude's status does not say that it waits.")),
-        None => return Err(Not::Yet("This Claude Code does not say whether it waits.")),
+        Some(_) => return Err(Not::Yet(Cause::NotWaiting)),
+        None => return Err(Not::Yet(Cause::NoStatus)),
     };
     match &sight.front {
         Front::Dialog(dialog) if fits(ask, tool, dialog) => Ok((dialog.clone(), seal)),
         // What is asked may be heard of a moment after it is drawn, or before.
-        Front::Dialog(_) => Err(Not::Yet(
-            "The terminal shows another dialog than the one that is asked about.",
-        )),
+        Front::Dialog(_) => Err(Not::Yet(Cause::NotTheAsked)),
         // Claude says that it waits some milliseconds before it has drawn what for, and after it was answered.
-        Front::Prompt { draft: None } => Err(Not::Yet("No dialog is drawn in the terminal.")),
+        Front::Prompt { draft: None } => Err(Not::Yet(Cause::NoDialog)),
         front @ (Front::Prompt { draft: Some(_) } | Front::Menu(_) | Front::Other) => {
             Err(instead(front))
         }
@@ -381,9 +378,11 @@ fn as_drawn(text: &str) -> String {
     text.replace('⏎', " ")
 }
 
-fn cannot(why: &str) -> Card {
+fn cannot(why: Cause) -> Card {
+    let said = Sentence::from(why);
     Card {
-        cannot: Some(why.to_owned()),
+        cannot: Some(said.english()),
+        said: Some(said),
         ..Card::default()
     }
 }
@@ -435,6 +434,7 @@ fn card_of(dialog: &Dialog) -> Card {
         reject: true,
         words: words && !dialog.submit,
         cannot: None,
+        said: None,
     }
 }
 

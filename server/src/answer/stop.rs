@@ -5,10 +5,11 @@ use std::time::Duration;
 use purplemux_core::witness::FileStatus;
 use purplemux_wire::browser::Sending;
 use purplemux_wire::dialog::Front;
+use purplemux_wire::sentence::{Cause, Sentence};
 
 use super::check::{Eyes, Key, Not, check, instead};
 use super::sight::{Place, Seal, seal};
-use super::{Ended, Means, Refusal};
+use super::{Ended, Means, Refusal, unsent};
 use crate::{clock, tmux};
 
 /// Esc shows in the status file within this (measured, Claude Code 2.1.332: 92 to 143 ms).
@@ -18,11 +19,8 @@ const NEXT_WITHIN: Duration = Duration::from_millis(500);
 /// Between two looks at the status file.
 const AGAIN: Duration = Duration::from_millis(20);
 
-const NEXT: &str = "A prompt was waiting; it runs now.";
-
 /// Interrupts once.
 pub async fn stop(place: &Place, means: &Means) -> Result<Ended, Refusal> {
-    let refused = |why: &str| format!("{why} Nothing was sent.");
     let eyes = Eyes {
         place,
         tmux: &means.tmux,
@@ -39,35 +37,26 @@ pub async fn stop(place: &Place, means: &Means) -> Result<Ended, Refusal> {
         Some(Seal::Status {
             status: FileStatus::Waiting,
             ..
-        }) => return Err(refused("Claude asks something; answer or reject that.")),
-        Some(Seal::Status { .. }) => return Err(refused("Claude is not working.")),
-        Some(Seal::Starting { .. }) => return Err(refused("Claude has not started yet.")),
-        None => {
-            return Err(refused(
-                "It can't be told whether Claude works; open the terminal.",
-            ));
-        }
+        }) => return Err(unsent(Cause::AsksSomething)),
+        Some(Seal::Status { .. }) => return Err(unsent(Cause::NotWorking)),
+        Some(Seal::Starting { .. }) => return Err(unsent(Cause::NotStarted)),
+        None => return Err(unsent(Cause::WorkUnknown)),
     };
     let in_front = |front: &Front| match front {
         Front::Prompt { .. } => Ok(()),
-        Front::Dialog(_) => Err(Not::Other(
-            "Claude asks something; answer or reject that.".to_owned(),
-        )),
+        Front::Dialog(_) => Err(Not::Other(Cause::AsksSomething)),
         other @ (Front::Menu(_) | Front::Other) => Err(instead(other)),
     };
     let (checked, ()) = check(eyes, busy, in_front)
         .await
-        .map_err(|not| refused(&not.why()))?;
+        .map_err(|not| unsent(not.why()))?;
     match checked.press(Key::Escape).await {
         Ok(()) => {}
         Err(error @ (tmux::Error::Unreachable(_) | tmux::Error::Deaf(_))) => {
-            return Ok(ended(
-                Sending::Failed,
-                Some(format!("{error} Open the terminal.")),
-            ));
+            return Ok(ended(Sending::Failed, Some(Cause::from(error).into())));
         }
         Err(error @ (tmux::Error::Late | tmux::Error::Gone | tmux::Error::Refused(_))) => {
-            return Err(refused(&error.to_string()));
+            return Err(unsent(error.into()));
         }
     }
     let until = clock::boot() + IDLE_WITHIN;
@@ -86,14 +75,13 @@ pub async fn stop(place: &Place, means: &Means) -> Result<Ended, Refusal> {
             }
             // Another spell: it was idle in between, seen or not.
             Some(other) if other != *busy => {
-                return Ok(ended(Sending::Sent, Some(NEXT.to_owned())));
+                return Ok(ended(Sending::Sent, Some(Cause::NextRuns.into())));
             }
             Some(_) | None if idle_since.is_some() && now >= until + NEXT_WITHIN => {
                 return Ok(ended(Sending::Sent, None));
             }
             Some(_) | None if idle_since.is_none() && now >= until => {
-                let why = "Claude went on all the same; open the terminal.".to_owned();
-                return Ok(ended(Sending::Failed, Some(why)));
+                return Ok(ended(Sending::Failed, Some(Cause::WentOn.into())));
             }
             Some(_) | None => {}
         }
@@ -101,7 +89,7 @@ pub async fn stop(place: &Place, means: &Means) -> Result<Ended, Refusal> {
     }
 }
 
-fn ended(outcome: Sending, why: Option<String>) -> Ended {
+fn ended(outcome: Sending, why: Option<Sentence>) -> Ended {
     Ended {
         outcome,
         what: "stop".to_owned(),

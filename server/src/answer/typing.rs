@@ -7,9 +7,11 @@ use purplemux_core::Time;
 use purplemux_core::witness::FileStatus;
 use purplemux_wire::browser::Answer;
 use purplemux_wire::dialog::{Choice, Dialog, DialogKind, Front, squeezed};
+use purplemux_wire::sentence::{Cause, Sentence, Then};
 
-use super::check::{Checked, Eyes, Key, Not, TYPES, check, instead, this};
+use super::check::{Checked, Eyes, Key, Not, check, instead, this};
 use super::sight::{Seal, Sight};
+use super::unsent;
 use crate::{clock, sys, tmux};
 
 /// The dialog must be seen to close within this.
@@ -28,14 +30,14 @@ pub const WORDS_CHARS_MAX: usize = 500;
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
-    /// Nothing was typed; a sentence that says why.
-    Refused(String),
+    /// Nothing was typed, and why.
+    Refused(Sentence),
     /// The dialog was seen to close.
     Sent,
     /// Something was typed, and the dialog was not seen to close.
     Failed {
         /// What to do.
-        why: String,
+        why: Sentence,
         /// A key that answers may have reached Claude: nothing is ever typed for this dialog again.
         answered: bool,
     },
@@ -63,7 +65,7 @@ enum End {
     /// tmux did not take a key, or did not say whether.
     Key(tmux::Error, Key),
     /// It went wrong on the way; no key that answers was typed.
-    Way(&'static str),
+    Way(Cause),
 }
 
 impl From<Not> for End {
@@ -93,36 +95,39 @@ impl Typist<'_> {
         let Steps { typed, refused, .. } = steps;
         match ended {
             Ok(()) => Done::Sent,
-            Err(End::Not(not)) if !typed => {
-                Done::Refused(format!("{} Nothing was sent.", not.why()))
-            }
+            Err(End::Not(not)) if !typed => Done::Refused(unsent(not.why())),
             Err(End::Not(not)) if refused => Done::Failed {
-                why: format!("It was refused. {} The words were not sent.", not.why()),
+                why: then(not.why(), Then::WordsNotSent),
                 answered: true,
             },
             Err(End::Not(not)) => Done::Failed {
-                why: format!("{} Nothing was confirmed; open the terminal.", not.why()),
+                why: then(not.why(), Then::NothingConfirmed),
                 answered: false,
             },
             Err(End::Way(why)) => Done::Failed {
-                why: why.to_owned(),
-                answered: why == NOT_CLOSED,
+                answered: why == Cause::NoReaction,
+                why: why.into(),
             },
             // tmux said that it did not do it.
             Err(End::Key(
                 error @ (tmux::Error::Late | tmux::Error::Gone | tmux::Error::Refused(_)),
                 _,
-            )) if !typed => Done::Refused(format!("{error} Nothing was sent.")),
+            )) if !typed => Done::Refused(unsent(error.into())),
             Err(End::Key(error, key)) => Done::Failed {
-                why: format!("{error} Open the terminal."),
                 answered: !matches!(key, Key::Up | Key::Down)
                     && matches!(error, tmux::Error::Unreachable(_)),
+                why: Cause::from(error).into(),
             },
         }
     }
 }
 
-const NOT_CLOSED: &str = "Claude did not react to it within two seconds; open the terminal.";
+fn then(cause: Cause, then: Then) -> Sentence {
+    Sentence {
+        cause,
+        then: Some(then),
+    }
+}
 
 fn place(option: u32) -> usize {
     usize::try_from(option).unwrap_or(usize::MAX)
@@ -140,7 +145,7 @@ impl<'a> Steps<'a> {
         let (checked, dialog) = self.dialog(|_| Ok(())).await?;
         let choice = chosen(&dialog, option)?;
         if is_for_words(choice) {
-            return Err(other("This one takes words: write them.").into());
+            return Err(other(Cause::TakesWords).into());
         }
         self.take(checked, &dialog, option).await?;
         self.closed().await
@@ -166,7 +171,7 @@ impl<'a> Steps<'a> {
         let (checked, dialog) = self
             .dialog(|dialog| match dialog.submit {
                 true => Ok(()),
-                false => Err(other("There is nothing to submit.")),
+                false => Err(other(Cause::NothingToSubmit)),
             })
             .await?;
         let first = digit(&dialog, chosen(&dialog, 0)?);
@@ -191,13 +196,13 @@ impl<'a> Steps<'a> {
             .options
             .iter()
             .position(|choice| choice.number.is_none() && choice.checked.is_none())
-            .ok_or_else(|| other("This question takes one answer only."))?;
+            .ok_or_else(|| other(Cause::OneAnswerOnly))?;
         let may = |at: &usize| {
             let choice = dialog.options.get(*at);
             choice.is_some_and(|choice| choice.checked.is_some() && !is_for_words(choice))
         };
         if !wanted.iter().all(may) {
-            return Err(other("There is no such box to tick.").into());
+            return Err(other(Cause::NoSuchBox).into());
         }
         for at in (0..dialog.options.len()).filter(may) {
             let want = Some(wanted.contains(&at));
@@ -208,8 +213,7 @@ impl<'a> Steps<'a> {
                 continue;
             }
             self.take(checked, &dialog, at).await?;
-            self.shows(ticked, "A box was not ticked as wanted; open the terminal.")
-                .await?;
+            self.shows(ticked, Cause::BoxNotTicked).await?;
         }
         self.mark(button).await?;
         let all = |dialog: &Dialog| {
@@ -219,7 +223,7 @@ impl<'a> Steps<'a> {
                 .all(|at| dialog.options[at].checked == Some(wanted.contains(&at)));
             as_wanted
                 .then_some(())
-                .ok_or_else(|| other("Other boxes are ticked by now."))
+                .ok_or_else(|| other(Cause::OtherBoxes))
         };
         let (checked, _) = self.dialog(all).await?;
         self.press(checked, Key::Enter).await?;
@@ -230,12 +234,12 @@ impl<'a> Steps<'a> {
     async fn say(&mut self, text: &str) -> Result<(), End> {
         let text = one_line(text);
         if text.is_empty() {
-            return Err(other("There are no words.").into());
+            return Err(other(Cause::NoWords).into());
         }
         if text.chars().count() > WORDS_CHARS_MAX {
-            return Err(other(
-                "That is too long for a dialog; refuse it, then send it as a prompt.",
-            )
+            return Err(other(Cause::TooLongForDialog {
+                max: u32::try_from(WORDS_CHARS_MAX).unwrap_or(u32::MAX),
+            })
             .into());
         }
         let (_, dialog) = self.dialog(|_| Ok(())).await?;
@@ -256,9 +260,9 @@ impl<'a> Steps<'a> {
             Front::Dialog(now) if same_but(now, dialog, at) && now.marked == at => {
                 (dialog.kind != DialogKind::Permission || !now.offers_words)
                     .then(|| now.clone())
-                    .ok_or(Not::Yet("The dialog takes no words."))
+                    .ok_or(Not::Yet(Cause::TakesNoWords))
             }
-            Front::Dialog(_) => Err(other("This prompt changed.")),
+            Front::Dialog(_) => Err(other(Cause::PromptChanged)),
             Front::Prompt { .. } | Front::Menu(_) | Front::Other => Err(instead(front)),
         };
         let (checked, _) = self.soon(self.of.seal, amending, SHOWS_WITHIN).await?;
@@ -268,8 +272,7 @@ impl<'a> Steps<'a> {
             let label = squeezed(&now.options[at].label);
             let wanted = squeezed(text);
             let is = label == wanted || label.strip_prefix("No,") == Some(&wanted);
-            is.then_some(())
-                .ok_or(Not::Yet("The words did not appear as they were written."))
+            is.then_some(()).ok_or(Not::Yet(Cause::WordsNotShown))
         };
         let (checked, ()) = self.soon(self.of.seal, written, SHOWS_WITHIN).await?;
         self.press(checked, Key::Enter).await?;
@@ -292,28 +295,22 @@ impl<'a> Steps<'a> {
                 ) => break seal,
                 Some(_) | None if clock::boot() < until => clock::passed(AGAIN).await,
                 Some(_) | None => {
-                    return Err(End::Way(
-                        "It was refused; the words could not be sent after it.",
-                    ));
+                    return Err(End::Way(Cause::RefusedWordsUnsent));
                 }
             }
         };
         let empty = |front: &Front| match front {
             Front::Prompt { draft: None } => Ok(()),
-            Front::Prompt { draft: Some(_) } => {
-                Err(other("Something else stands in Claude's box."))
-            }
-            Front::Dialog(_) | Front::Menu(_) => Err(other("Claude's box is not in front.")),
-            Front::Other => Err(Not::Yet("Claude's box is not in front.")),
+            Front::Prompt { draft: Some(_) } => Err(other(Cause::BoxTaken)),
+            Front::Dialog(_) | Front::Menu(_) => Err(other(Cause::BoxNotInFront)),
+            Front::Other => Err(Not::Yet(Cause::BoxNotInFront)),
         };
         let (checked, ()) = self.soon(&idle, empty, SHOWS_WITHIN).await?;
         self.paste(checked, text).await?;
         let written = |front: &Front| match front {
             Front::Prompt { draft: Some(draft) } if squeezed(draft) == squeezed(text) => Ok(()),
-            Front::Prompt { .. } | Front::Other => {
-                Err(Not::Yet("The words are not in Claude's box."))
-            }
-            Front::Dialog(_) | Front::Menu(_) => Err(other("Claude's box is not in front.")),
+            Front::Prompt { .. } | Front::Other => Err(Not::Yet(Cause::WordsNotShown)),
+            Front::Dialog(_) | Front::Menu(_) => Err(other(Cause::BoxNotInFront)),
         };
         let (checked, ()) = self.soon(&idle, written, SHOWS_WITHIN).await?;
         self.press(checked, Key::Enter).await?;
@@ -325,9 +322,7 @@ impl<'a> Steps<'a> {
             }
             clock::passed(AGAIN).await;
         }
-        Err(End::Way(
-            "It was refused; the words stand in Claude's box and were not submitted.",
-        ))
+        Err(End::Way(Cause::RefusedWordsStand))
     }
 
     /// Moves Claude's mark to an option, one row at a time, each step seen.
@@ -343,11 +338,8 @@ impl<'a> Steps<'a> {
                 (Key::Up, at - 1)
             };
             self.press(checked, key).await?;
-            self.shows(
-                move |dialog| dialog.marked == next,
-                "Claude's mark did not move as expected; nothing was confirmed. Open the terminal.",
-            )
-            .await?;
+            self.shows(move |dialog| dialog.marked == next, Cause::MarkStuck)
+                .await?;
             (checked, dialog) = self.dialog(|dialog| marked(dialog, next)).await?;
         }
         Ok(())
@@ -362,9 +354,7 @@ impl<'a> Steps<'a> {
         let expected = |front: &Front| {
             let dialog = this(front, reading)?;
             if !fits(&dialog) {
-                return Err(other(
-                    "The terminal shows another dialog than the one that is asked about.",
-                ));
+                return Err(other(Cause::NotTheAsked));
             }
             also(&dialog)?;
             Ok(dialog)
@@ -383,7 +373,9 @@ impl<'a> Steps<'a> {
         let quiet_by = clock::boot() + QUIET_WITHIN;
         loop {
             match check(self.of.eyes, seal, &expected).await {
-                Err(Not::Yet(TYPES)) if clock::boot() < quiet_by => clock::passed(AGAIN).await,
+                Err(Not::Yet(Cause::SomebodyTypes)) if clock::boot() < quiet_by => {
+                    clock::passed(AGAIN).await
+                }
                 Err(Not::Yet(_)) if clock::boot() < until => clock::passed(AGAIN).await,
                 checked => return checked,
             }
@@ -417,15 +409,11 @@ impl<'a> Steps<'a> {
 
     async fn look(&self) -> Result<Sight, End> {
         let looked = self.of.eyes.look().await;
-        looked.map_err(|error| End::Not(Not::Other(error.to_string())))
+        looked.map_err(|error| End::Not(Not::Other(error.into())))
     }
 
     /// Waits until the same dialog is seen so.
-    async fn shows(
-        &self,
-        wanted: impl Fn(&Dialog) -> bool,
-        otherwise: &'static str,
-    ) -> Result<(), End> {
+    async fn shows(&self, wanted: impl Fn(&Dialog) -> bool, otherwise: Cause) -> Result<(), End> {
         let until = clock::boot() + SHOWS_WITHIN;
         while clock::boot() < until {
             if let Front::Dialog(dialog) = self.look().await?.front
@@ -459,28 +447,28 @@ impl<'a> Steps<'a> {
                 }
             }
             if clock::boot() >= until {
-                return Err(End::Way(NOT_CLOSED));
+                return Err(End::Way(Cause::NoReaction));
             }
             clock::passed(AGAIN).await;
         }
     }
 }
 
-fn other(why: &str) -> Not {
-    Not::Other(why.to_owned())
+fn other(why: Cause) -> Not {
+    Not::Other(why)
 }
 
 fn chosen(dialog: &Dialog, option: usize) -> Result<&Choice, Not> {
     dialog
         .options
         .get(option)
-        .ok_or_else(|| other("There is no such option."))
+        .ok_or_else(|| other(Cause::NoSuchOption))
 }
 
 fn marked(dialog: &Dialog, option: usize) -> Result<(), Not> {
     (dialog.marked == option)
         .then_some(())
-        .ok_or_else(|| other("Claude's mark was moved in the terminal."))
+        .ok_or_else(|| other(Cause::MarkMoved))
 }
 
 /// The digit that chooses an option, unless digits go into words that stand under the mark now.

@@ -4,6 +4,7 @@
 use anyhow::{Context as _, Result, bail};
 use futures_util::StreamExt as _;
 use purplemux_wire::browser::{AskKind, Changes, Item, Presence, ServerMsg, State, Workspace};
+use purplemux_wire::sentence::Notice;
 use serde::Deserialize;
 use tokio::net::UnixStream;
 use tokio_tungstenite::WebSocketStream;
@@ -85,7 +86,7 @@ pub struct Follow {
     /// All rows, as last told.
     pub items: Vec<Item>,
     workspaces: Vec<Workspace>,
-    notices: Vec<String>,
+    notices: Vec<Notice>,
 }
 
 impl Follow {

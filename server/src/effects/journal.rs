@@ -14,6 +14,7 @@ use anyhow::Result;
 use futures_util::future::BoxFuture;
 use purplemux_core::{AgentKey, Badge, Effect, EpisodeId, Event, Stamp};
 use purplemux_wire::journal::{self, Lost, Record, Started, Verdict, What, agent_of};
+use purplemux_wire::sentence::Cause;
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tracing::{error, info, warn};
@@ -38,7 +39,6 @@ const AGE_MS_MAX: i64 = 7 * 24 * 60 * 60 * 1000;
 const BYTES_MAX: u64 = 200 * 1024 * 1024;
 
 /// What is said while nothing can be written.
-pub const NOT_SAVED: &str = "History is not being saved; badges go on from memory.";
 
 /// One record as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -407,7 +407,7 @@ impl Writer {
                 if !self.failing {
                     self.failing = true;
                     error!("The journal can't be written: {why:#}");
-                    self.say(Some(NOT_SAVED.to_owned())).await;
+                    self.say(Some(Cause::HistoryNotSaved)).await;
                 }
                 false
             }
@@ -428,7 +428,7 @@ impl Writer {
         }
     }
 
-    async fn say(&self, sentence: Option<String>) {
+    async fn say(&self, sentence: Option<Cause>) {
         // An error means that the hub has stopped: nobody is left to be told.
         drop(self.hub.degraded(Degraded::Journal, sentence).await);
     }

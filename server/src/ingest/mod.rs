@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purplemux_core::{AgentKey, Event, PaneKey};
+use purplemux_wire::sentence::Cause;
 use purplemux_wire::tmux::PaneLine;
 use tokio::sync::oneshot;
 use tokio::sync::watch::{Receiver, Sender};
@@ -157,7 +158,9 @@ async fn follow_health(hub: hub::Handle) {
     while health.changed().await.is_ok() {
         let sentence = match &*health.borrow_and_update() {
             tmux::Health::Fine => None,
-            tmux::Health::Silent(sentence) => Some(sentence.clone()),
+            tmux::Health::Silent(why) => Some(Cause::TmuxSilent {
+                detail: why.clone(),
+            }),
         };
         if hub.degraded(Degraded::Tmux, sentence).await.is_err() {
             return;

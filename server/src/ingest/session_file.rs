@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purplemux_core::{AgentKey, Event, Stamp, Time};
+use purplemux_wire::sentence::Cause;
 use purplemux_wire::session_file::{self, Entry, FILE_BYTES_MAX, Reading};
 use rustix::fs::OFlags;
 use tokio::sync::{mpsc, oneshot};
@@ -199,10 +200,9 @@ impl Witness {
     async fn refuse(&mut self, sessions: &Path, why: &str) -> Result<Folder, Stopped> {
         self.refused.insert(sessions.to_owned());
         self.sweep_at = Some(clock::boot() + SWEEP_DEGRADED);
-        let sentence = format!(
-            "Claude's status files can't be watched ({why}); they are looked at once a second instead. \
-             Raising fs.inotify.max_user_watches and max_user_instances helps."
-        );
+        let sentence = Cause::WatchRefused {
+            detail: why.to_owned(),
+        };
         self.hub.degraded(Degraded::Watch, Some(sentence)).await?;
         Ok(Folder::Swept)
     }

@@ -4,6 +4,7 @@
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use purplemux_core::alerts;
+use purplemux_wire::sentence::{Cause, Sentence};
 use serde::{Deserialize, Serialize};
 
 /// Desk or pocket.
@@ -87,15 +88,14 @@ impl Choices {
     ///
     /// # Errors
     /// Something is.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Cause> {
         if TimeZone::get(&self.zone).is_err() {
-            return Err(format!(
-                "{:?} is no time zone; send an IANA name such as Europe/Berlin.",
-                self.zone
-            ));
+            return Err(Cause::NoZone {
+                zone: self.zone.clone(),
+            });
         }
         if !(10..=3600).contains(&self.escalate_s) {
-            return Err("escalate_s takes 10 to 3600 seconds.".to_owned());
+            return Err(Cause::EscalateRange);
         }
         Ok(())
     }
@@ -157,6 +157,9 @@ pub struct Delivery {
     pub status: Option<u16>,
     /// What went wrong, and what to do.
     pub why: Option<String>,
+    /// The same as a code; none in what was kept before codes were.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub said: Option<Sentence>,
 }
 
 /// A device with all that is kept of it.
@@ -207,6 +210,7 @@ mod tests {
             quiet("12:00", "13:00", "Mars/Olympus")
                 .check()
                 .unwrap_err()
+                .to_string()
                 .contains("Mars")
         );
         assert!(

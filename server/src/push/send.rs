@@ -24,6 +24,8 @@ use web_push_native::{Auth, p256::PublicKey};
 use super::base64;
 use super::devices::{Address, Choices, Delivery};
 use super::message::{self, Content};
+use purplemux_wire::sentence::{Cause, Sentence};
+
 use crate::clock;
 use crate::hub::Snapshot;
 
@@ -64,13 +66,13 @@ enum Attempt {
     /// May go better later.
     Later {
         status: Option<StatusCode>,
-        why: String,
+        why: Cause,
         after: Option<Duration>,
     },
     /// Will not.
     Never {
         status: Option<StatusCode>,
-        why: String,
+        why: Cause,
     },
 }
 
@@ -142,7 +144,7 @@ impl Office {
     }
 
     async fn attempt(&self, request: Request<Full<Bytes>>) -> Attempt {
-        let failed = |why: String| Attempt::Later {
+        let failed = |why: Cause| Attempt::Later {
             status: None,
             why,
             after: None,
@@ -159,16 +161,14 @@ impl Office {
         };
         let (head, text) = match tokio::time::timeout(ANSWER_WITHIN, answer).await {
             Err(_) => {
-                return failed(format!(
-                    "the push service did not answer within {} s",
-                    ANSWER_WITHIN.as_secs()
-                ));
+                return failed(Cause::PushSilent {
+                    seconds: u32::try_from(ANSWER_WITHIN.as_secs()).unwrap_or(u32::MAX),
+                });
             }
             Ok(Err(error)) => {
-                return failed(format!(
-                    "the push service can't be reached: {:#}",
-                    anyhow::Error::from(error)
-                ));
+                return failed(Cause::PushUnreachable {
+                    detail: format!("{:#}", anyhow::Error::from(error)),
+                });
             }
             Ok(Ok(answer)) => answer,
         };
@@ -196,13 +196,9 @@ impl Office {
 }
 
 fn judge(status: StatusCode, headers: &HeaderMap, text: &str) -> Attempt {
-    let said = || {
-        let mut why = format!("the push service answered {status}");
-        if !text.is_empty() {
-            why.push_str(": ");
-            why.extend(text.chars().filter(|c| !c.is_control()).take(200));
-        }
-        why
+    let said = || Cause::PushAnswered {
+        status: status.to_string(),
+        text: text.chars().filter(|c| !c.is_control()).take(200).collect(),
     };
     match status {
         _ if status.is_success() => Attempt::Taken(status),
@@ -218,7 +214,7 @@ fn judge(status: StatusCode, headers: &HeaderMap, text: &str) -> Attempt {
     }
 }
 
-fn later(status: StatusCode, headers: &HeaderMap, why: String) -> Attempt {
+fn later(status: StatusCode, headers: &HeaderMap, why: Cause) -> Attempt {
     let after = headers
         .get(header::RETRY_AFTER)
         .and_then(|value| value.to_str().ok())
@@ -363,7 +359,9 @@ impl Courier {
                 Ok(request) => office.attempt(request).await,
                 Err(why) => Attempt::Never {
                     status: None,
-                    why: format!("{why:#}"),
+                    why: Cause::Internal {
+                        detail: format!("{why:#}"),
+                    },
                 },
             };
             let pause = match attempt {
@@ -387,12 +385,7 @@ impl Courier {
 fn told(attempt: Attempt) -> Report {
     let (ok, gone, status, why) = match attempt {
         Attempt::Taken(status) => (true, false, Some(status), None),
-        Attempt::Gone(status) => (
-            false,
-            true,
-            Some(status),
-            Some("This device has unsubscribed; switch notifications on again on it.".to_owned()),
-        ),
+        Attempt::Gone(status) => (false, true, Some(status), Some(Cause::PushGone)),
         Attempt::Later { status, why, .. } | Attempt::Never { status, why } => {
             (false, false, status, Some(why))
         }
@@ -402,7 +395,8 @@ fn told(attempt: Attempt) -> Report {
             at_ms: clock::wall_ms(),
             ok,
             status: status.map(|status| status.as_u16()),
-            why,
+            why: why.as_ref().map(Cause::to_string),
+            said: why.map(Sentence::from),
         },
         gone,
     }
@@ -417,7 +411,9 @@ pub async fn test(office: &Office, address: &Address, choices: &Choices) -> Repo
         Ok(request) => office.attempt(request).await,
         Err(why) => Attempt::Never {
             status: None,
-            why: format!("{why:#}"),
+            why: Cause::Internal {
+                detail: format!("{why:#}"),
+            },
         },
     };
     told(attempt)

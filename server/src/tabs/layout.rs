@@ -12,7 +12,9 @@ use purplemux_core::{TabId, WorkspaceId};
 use purplemux_wire::browser::{Arranged, Color, PaneTree, Resume, SplitDir};
 use serde::{Deserialize, Serialize};
 
-use super::{Refusal, is_foreign, no_tab, tree};
+use super::{Refusal, is_foreign, no_tab, number, tree};
+use purplemux_wire::sentence::Cause;
+
 use crate::hub;
 use crate::store::{TabRow, WorkspaceRow};
 
@@ -289,9 +291,9 @@ impl Layout {
         match change {
             Change::AddWorkspace(workspace) => {
                 if self.workspaces.len() >= WORKSPACES_MAX {
-                    return Err(Refusal::InTheWay(format!(
-                        "There are {WORKSPACES_MAX} workspaces already; remove one first."
-                    )));
+                    return Err(Refusal::InTheWay(Cause::WorkspacesFull {
+                        max: number(WORKSPACES_MAX),
+                    }));
                 }
                 self.workspaces.push(workspace);
             }
@@ -391,9 +393,7 @@ impl Layout {
         shown.sort_unstable();
         wanted.sort_unstable();
         if shown != wanted {
-            return Err(Refusal::InTheWay(
-                "The workspaces have changed meanwhile; name each of them once.".to_owned(),
-            ));
+            return Err(Refusal::InTheWay(Cause::WorkspacesChanged));
         }
         // One that is closing stays at the end, where it is out of the way.
         self.workspaces.sort_by_key(|workspace| {
@@ -446,23 +446,31 @@ fn word(color: Color) -> String {
 
 /// The refusal of a workspace that is not there.
 pub(super) fn no_workspace(wanted: &str) -> Refusal {
-    Refusal::Absent(format!(
-        "There is no workspace {wanted:?}; `purplemux workspace list` shows them."
-    ))
+    Refusal::Absent(Cause::NoWorkspace {
+        id: wanted.to_owned(),
+    })
 }
 
 /// The refusal of a pane that is not there.
 pub(super) fn no_pane(pane: &str) -> Refusal {
-    Refusal::Absent(tree::Odd::NoPane(pane.to_owned()).to_string())
+    tree::Odd::NoPane(pane.to_owned()).into()
 }
 
 impl From<tree::Odd> for Refusal {
     fn from(odd: tree::Odd) -> Self {
-        let why = odd.to_string();
         match odd {
-            tree::Odd::NoPane(_) | tree::Odd::NoSplit(_) => Self::Absent(why),
-            tree::Odd::Last | tree::Odd::Full => Self::InTheWay(why),
-            tree::Odd::Sizes(_) => Self::Invalid(why),
+            tree::Odd::NoPane(id) => Self::Absent(Cause::NoPane { id }),
+            tree::Odd::NoSplit(id) => Self::Absent(Cause::NoSplit { id }),
+            tree::Odd::Last => Self::InTheWay(Cause::LastPane),
+            tree::Odd::Full => Self::InTheWay(Cause::PanesFull {
+                panes: number(tree::PANES_MAX),
+                depth: number(tree::DEPTH_MAX),
+            }),
+            tree::Odd::Sizes(parts) => Self::Invalid(Cause::Sizes {
+                parts: number(parts),
+                min: tree::SHARE_MIN.into(),
+                whole: tree::WHOLE.into(),
+            }),
         }
     }
 }

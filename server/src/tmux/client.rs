@@ -574,9 +574,9 @@ impl Client {
             warn!("tmux: {why}");
         }
         if self.failures >= FAILURES {
-            let sentence = format!("tmux does not answer ({why}).");
+            let why = why.to_owned();
             self.health.send_if_modified(|health| {
-                let silent = Health::Silent(sentence);
+                let silent = Health::Silent(why);
                 let changed = *health != silent;
                 *health = silent;
                 changed
@@ -666,7 +666,7 @@ impl Connection {
     /// Answers those who have waited too long; how long the oldest command has waited, if too long.
     fn give_up_late(&mut self) -> Option<Duration> {
         let now = clock::boot();
-        let silent = || Error::Unreachable("tmux does not answer.".to_owned());
+        let silent = || Error::Unreachable("it is silent".to_owned());
         for pending in &mut self.pending {
             match pending {
                 Pending::Answer { until, .. } if *until <= now => {

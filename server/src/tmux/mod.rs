@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use purplemux_core::{HostId, PaneKey, TabId, Time, TmuxServer};
+use purplemux_wire::sentence::Cause;
 use purplemux_wire::tmux::{Belongs, HIDDEN, PaneLine, TAB_OPTION};
 use thiserror::Error;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -45,17 +46,29 @@ pub enum Error {
     #[error("tmux: {0}")]
     Refused(String),
     /// tmux is missing, too old, or does not answer.
-    #[error("{0}")]
+    #[error("tmux does not answer ({0}).")]
     Unreachable(String),
     /// What was meant is no more: another tmux server runs now, or this one has no such session.
     #[error("The shell in this tab has ended.")]
     Gone,
-    /// Its pane does not take text now; a sentence that says why and what to do.
+    /// Its pane does not take text now.
     #[error("{0}")]
-    Deaf(String),
+    Deaf(Cause),
     /// It could not be sent before the moment after which it was not to be sent any more.
     #[error("tmux was too busy.")]
     Late,
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Refused(detail) => Self::TmuxRefused { detail },
+            Error::Unreachable(detail) => Self::TmuxSilent { detail },
+            Error::Gone => Self::ShellEnded,
+            Error::Deaf(why) => why,
+            Error::Late => Self::TmuxBusy,
+        }
+    }
 }
 
 /// How a terminal is attached to a tab: run this in a pty, with exactly this environment.
@@ -168,7 +181,7 @@ pub struct Handle {
     requests: mpsc::Sender<client::Request>,
     listing: watch::Receiver<Arc<Listing>>,
     health: watch::Receiver<Health>,
-    outdated: watch::Receiver<Option<String>>,
+    outdated: watch::Receiver<Option<Cause>>,
     look_at_program: Arc<Notify>,
     place: Arc<Place>,
     typed: Typed,
@@ -257,7 +270,7 @@ impl Handle {
 
     /// A sentence while the tmux that runs is not the one that is installed any more.
     #[must_use]
-    pub fn outdated(&self) -> watch::Receiver<Option<String>> {
+    pub fn outdated(&self) -> watch::Receiver<Option<Cause>> {
         self.outdated.clone()
     }
 
@@ -526,7 +539,7 @@ impl Handle {
             .map(|line| line.split(' ').collect())
             .unwrap_or_default();
         if let Some(why) = deaf(&state) {
-            return Err(Error::Deaf(why.to_owned()));
+            return Err(Error::Deaf(why));
         }
         if !text.is_empty() {
             let buffer = format!("purplemux-{tab}");
@@ -630,18 +643,12 @@ fn stopping() -> Error {
 }
 
 /// Why a pane that says this of itself (dead, in a mode, input off) takes no text.
-fn deaf(state: &[&str]) -> Option<&'static str> {
+fn deaf(state: &[&str]) -> Option<Cause> {
     match state {
-        ["1", ..] => {
-            Some("The program in this tab has exited; reopen the tab to start its shell again.")
-        }
-        [_, "0" | "", "1", ..] => {
-            Some("Input to this pane is switched off; `tmux select-pane -e` in it switches it on.")
-        }
+        ["1", ..] => Some(Cause::ProgramExited),
+        [_, "0" | "", "1", ..] => Some(Cause::InputOff),
         [_, "0" | "", ..] => None,
-        _ => Some(
-            "This tab is scrolled back and does not leave that; press q in it, then send again.",
-        ),
+        _ => Some(Cause::ScrolledBack),
     }
 }
 
@@ -677,7 +684,10 @@ mod tests {
             (["0", "1", "0"], "scrolled back"),
             (["0", "0", "1"], "switched off"),
         ] {
-            assert!(deaf(&state).is_some_and(|said| said.contains(why)), "{why}");
+            assert!(
+                deaf(&state).is_some_and(|said| said.to_string().contains(why)),
+                "{why}"
+            );
         }
         assert!(deaf(&[]).is_some(), "tmux says nothing");
     }

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use purplemux_wire::sentence::Cause;
 use tokio::process::Command;
 use tokio::sync::{Notify, watch};
 use tracing::debug;
@@ -27,7 +28,7 @@ pub async fn watch(
     place: Arc<Place>,
     mut listing: watch::Receiver<Arc<Listing>>,
     look: Arc<Notify>,
-    say: watch::Sender<Option<String>>,
+    say: watch::Sender<Option<Cause>>,
 ) {
     let mut known: Option<(Mark, Option<String>)> = None;
     let mut running: Option<String> = None;
@@ -70,12 +71,11 @@ pub async fn watch(
     }
 }
 
-/// A sentence if the two differ.
-fn outdated(running: &str, installed: &str) -> Option<String> {
-    (running != installed).then(|| {
-        format!(
-            "tmux {installed} is installed, but tmux {running} still runs: everything goes on, and all tabs end when tmux is restarted."
-        )
+/// What to say if the two differ.
+fn outdated(running: &str, installed: &str) -> Option<Cause> {
+    (running != installed).then(|| Cause::TmuxOutdated {
+        installed: installed.to_owned(),
+        running: running.to_owned(),
     })
 }
 
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn x08_two_versions_are_told_apart() {
         assert_eq!(outdated("3.3a", "3.3a"), None);
-        let said = outdated("3.3a", "3.5").unwrap();
+        let said = outdated("3.3a", "3.5").unwrap().to_string();
         assert!(said.contains("tabs end when tmux is restarted"), "{said}");
         assert!(said.contains("3.5 is installed") && said.contains("3.3a still runs"));
     }

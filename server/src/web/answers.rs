@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 use super::owner::{self, Owner};
 use super::{App, Input, Problem, Shared};
+use purplemux_wire::sentence::{Cause, Sentence};
+
 use crate::answer::{Ended, Ending, LOG_MAX, Refusal, Wish};
 
 /// Body of `POST /api/tabs/{id}/answer`.
@@ -72,18 +74,20 @@ pub async fn prompt(
 }
 
 async fn ended(ending: Result<Ending, Refusal>) -> Result<Response, Problem> {
-    let refused = |why: String| Problem::new(StatusCode::CONFLICT, why);
+    let refused = |why: Refusal| Problem::of(StatusCode::CONFLICT, why);
     let ending = ending.map_err(refused)?;
     let Ended { outcome, what, why } = ending
         .await
-        .map_err(|_| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "purplemux is stopping"))?
+        .map_err(|_| Problem::of(StatusCode::SERVICE_UNAVAILABLE, Cause::ServerStopping))?
         .map_err(refused)?;
     let status = match outcome {
         Sending::Sending | Sending::Sent => StatusCode::OK,
         Sending::Failed => StatusCode::BAD_GATEWAY,
     };
+    let said = why;
+    let why = said.as_ref().map(Sentence::english);
     let error = why.clone().filter(|_| outcome == Sending::Failed);
-    let body = serde_json::json!({ "outcome": outcome, "what": what, "why": why, "error": error });
+    let body = serde_json::json!({ "outcome": outcome, "what": what, "why": why, "said": said, "error": error });
     Ok((status, Json(body)).into_response())
 }
 
@@ -146,9 +150,11 @@ fn workspace(app: &App, wanted: &str) -> Result<String, Problem> {
     let layout = app.tabs.layout();
     let found = layout.workspace(wanted);
     found.map(|workspace| workspace.id.clone()).ok_or_else(|| {
-        Problem::new(
+        Problem::of(
             StatusCode::NOT_FOUND,
-            format!("There is no workspace {wanted:?}; `purplemux workspace list` shows them."),
+            Cause::NoWorkspace {
+                id: wanted.to_owned(),
+            },
         )
     })
 }

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::auth::Denied;
 use super::owner::Owner;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
+use purplemux_wire::sentence::{Cause, Notice};
+
 use crate::conversations::{self, Conversation};
 use crate::hub::Snapshot;
 use crate::store::TabRow;
@@ -69,14 +71,8 @@ pub async fn login(
         .await
         .map_err(|error| Problem::internal(&error))?;
     let granted = granted.map_err(|denied| match denied {
-        Denied::Code => Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "This sign-in link has been used or is too old; run `purplemux login` for a new one.",
-        ),
-        Denied::TooMany => Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "Too many wrong codes from here; wait a minute and try again.",
-        ),
+        Denied::Code => Problem::of(StatusCode::UNAUTHORIZED, Cause::LinkUsed),
+        Denied::TooMany => Problem::of(StatusCode::TOO_MANY_REQUESTS, Cause::TooManyCodes),
     })?;
     let cookie = app.auth.set_cookie(Some(&granted), app.names.https_only());
     let body = serde_json::json!({
@@ -156,7 +152,7 @@ pub async fn items(State(app): Shared) -> Json<Items> {
         now_ms: clock::wall_ms(),
         items: snapshot.rows(),
         workspaces: snapshot.workspaces.to_vec(),
-        notices: app.notices(&snapshot),
+        notices: in_english(app.notices(&snapshot)),
     })
 }
 
@@ -486,9 +482,9 @@ pub async fn take_up(
     Input(Where { workspace, pane }): Input<Where>,
 ) -> Result<Response, Problem> {
     if let Some(item) = runs_in(&app, &id) {
-        return Err(Problem::new(
+        return Err(Problem::of(
             StatusCode::CONFLICT,
-            format!("That conversation is running, in {item:?}; go on there."),
+            Cause::ConversationRuns { item },
         ));
     }
     let dirs = app.hub.witnesses().processes.claude_dirs().all();
@@ -497,12 +493,8 @@ pub async fn take_up(
     let found = look
         .await
         .map_err(|why| Problem::internal(&anyhow::Error::new(why)))?;
-    let found = found.ok_or_else(|| {
-        Problem::new(
-            StatusCode::NOT_FOUND,
-            format!("There is no conversation {id:?}; its transcript may have been removed."),
-        )
-    })?;
+    let found =
+        found.ok_or_else(|| Problem::of(StatusCode::NOT_FOUND, Cause::NoConversation { id }))?;
     let tab = app.tabs.take_up(&found, workspace, pane).await?;
     Ok(made(&app, &tab))
 }
@@ -544,7 +536,11 @@ impl From<settings::Refusal> for Problem {
     fn from(refusal: settings::Refusal) -> Self {
         match refusal {
             settings::Refusal::TooLarge => {
-                Self::new(StatusCode::PAYLOAD_TOO_LARGE, refusal.to_string())
+                let max = u32::try_from(settings::BYTES_MAX).unwrap_or(u32::MAX);
+                Self::of(
+                    StatusCode::PAYLOAD_TOO_LARGE,
+                    Cause::SettingsTooLarge { max },
+                )
             }
             settings::Refusal::Failed(error) => Self::internal(&error),
         }
@@ -588,8 +584,17 @@ impl From<Refusal> for Problem {
             ) => StatusCode::SERVICE_UNAVAILABLE,
             Refusal::Failed(error) => return Self::internal(error),
         };
-        Self::new(status, refusal.to_string())
+        let why = match refusal {
+            Refusal::Absent(why) | Refusal::Invalid(why) | Refusal::InTheWay(why) => why,
+            Refusal::Tmux(error) => error.into(),
+            Refusal::Failed(error) => return Self::internal(&error),
+        };
+        Self::of(status, why)
     }
+}
+
+fn in_english(notices: Vec<Notice>) -> Vec<String> {
+    notices.into_iter().map(|notice| notice.why).collect()
 }
 
 fn shown(app: &App) -> Arc<Snapshot> {
@@ -630,10 +635,8 @@ pub async fn check_claude(
         )
     })?;
     if app.tabs.layout().tab(&tab).is_none() {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            format!("There is no tab {tab:?}."),
-        ));
+        let id = tab;
+        return Err(Problem::of(StatusCode::NOT_FOUND, Cause::NoTab { id }));
     }
     let pid = claude_in(&app, &tab).await;
     let session_id = shown(&app)
@@ -747,6 +750,6 @@ pub async fn doctor(State(app): Shared) -> Json<Inside> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
         odd: app.hub.witnesses().odd.counts(),
-        notices: app.notices(&snapshot),
+        notices: in_english(app.notices(&snapshot)),
     })
 }

@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::{App, Problem, Shared};
+use purplemux_wire::sentence::Cause;
+
 use crate::{clock, hub, sys};
 
 /// Query of both routes.
@@ -34,9 +36,11 @@ fn which(asked: Asked) -> Result<String, Problem> {
 }
 
 fn absent(item: &str) -> Problem {
-    Problem::new(
+    Problem::of(
         StatusCode::NOT_FOUND,
-        format!("There is no session {item:?}; `purplemux status` shows them all."),
+        Cause::NoSession {
+            id: item.to_owned(),
+        },
     )
 }
 
@@ -66,7 +70,7 @@ async fn ask_hub(app: &App, item: &str) -> Result<Option<hub::Explained>, Proble
     app.hub
         .explain(item.to_owned())
         .await
-        .map_err(|stopped| Problem::new(StatusCode::SERVICE_UNAVAILABLE, stopped.to_string()))
+        .map_err(|_| Problem::of(StatusCode::SERVICE_UNAVAILABLE, Cause::ServerStopping))
 }
 
 /// Badges from before this start of the server. A journal that can't be read makes the answer shorter and

@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use super::owner::Owner;
 use super::{App, Problem, Shared};
+use purplemux_wire::sentence::Cause;
+
 use crate::tmux::{Error, Session};
 
 /// The most lines that one answer holds.
@@ -146,8 +148,9 @@ pub async fn search(
     let Query(Sought { text }) =
         sought.map_err(|error| bad(format!("Say what to search for: ?text=. {error}")))?;
     if text.is_empty() || text.chars().count() > SOUGHT_CHARS_MAX {
-        let why = format!("Search for one to {SOUGHT_CHARS_MAX} characters.");
-        return Err(bad(why));
+        let max = u32::try_from(SOUGHT_CHARS_MAX).unwrap_or(u32::MAX);
+        let why = Cause::SearchLength { max };
+        return Err(Problem::of(StatusCode::BAD_REQUEST, why));
     }
     let text = text.to_lowercase();
     let session = session(&app, &tab).await?;
@@ -177,26 +180,26 @@ pub async fn search(
 
 async fn session(app: &Arc<App>, tab: &str) -> Result<Session, Problem> {
     if app.tabs.layout().tab(tab).is_none() {
-        let why = format!("There is no tab {tab:?}.");
-        return Err(Problem::new(StatusCode::NOT_FOUND, why));
+        let id = tab.to_owned();
+        return Err(Problem::of(StatusCode::NOT_FOUND, Cause::NoTab { id }));
     }
     let session = app.tmux.session(&TabId::from(tab)).await;
-    session.map_err(|error| refused(&error))
+    session.map_err(refused)
 }
 
-fn refused(error: &Error) -> Problem {
+fn refused(error: Error) -> Problem {
     let status = match error {
         Error::Gone | Error::Deaf(_) | Error::Refused(_) => StatusCode::CONFLICT,
         Error::Unreachable(_) | Error::Late => StatusCode::SERVICE_UNAVAILABLE,
     };
-    Problem::new(status, error.to_string())
+    Problem::of(status, Cause::from(error))
 }
 
 async fn look(app: &App, session: &Session) -> Result<Pane, Problem> {
     let arguments = ["display-message", "-p", "-t", &session.pane(), STATE];
     let said = app.tmux.command_in(&session.run, &arguments).await;
-    let said = said.map_err(|error| refused(&error))?;
-    Pane::read(&said).ok_or_else(|| refused(&Error::Gone))
+    let said = said.map_err(refused)?;
+    Pane::read(&said).ok_or_else(|| refused(Error::Gone))
 }
 
 /// The lines from `from` to `to` as they are numbered when they are read, and the number of the first of them. tmux
@@ -234,9 +237,9 @@ async fn capture(
             ],
         )
         .await
-        .map_err(|error| refused(&error))?;
-    let [state, lines]: [Vec<String>; 2] = said.try_into().map_err(|_| refused(&Error::Gone))?;
-    let now = Pane::read(&state).ok_or_else(|| refused(&Error::Gone))?;
+        .map_err(refused)?;
+    let [state, lines]: [Vec<String>; 2] = said.try_into().map_err(|_| refused(Error::Gone))?;
+    let now = Pane::read(&state).ok_or_else(|| refused(Error::Gone))?;
     let moved = now.history.saturating_sub(then.history);
     // tmux gives what it has: a history that was cleared meanwhile is shorter than what was asked for.
     let from = (from + moved).min(now.end());

@@ -27,6 +27,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post, put};
 use http::{HeaderValue, Method, StatusCode, header};
+use purplemux_wire::sentence::{Cause, Notice, Sentence};
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -105,8 +106,8 @@ pub struct App {
 impl App {
     /// All sentences that a viewer is to see.
     #[must_use]
-    pub fn notices(&self, snapshot: &hub::Snapshot) -> Vec<String> {
-        let set_aside = self.store.notice();
+    pub fn notices(&self, snapshot: &hub::Snapshot) -> Vec<Notice> {
+        let set_aside = self.store.notice().map(Notice::from);
         set_aside
             .into_iter()
             .chain(snapshot.notices.iter().cloned())
@@ -166,38 +167,49 @@ pub struct SentTo {
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
-    why: String,
+    said: Sentence,
 }
 
 impl Problem {
-    /// `why`: a sentence that says what to do.
-    pub fn new(status: StatusCode, why: impl Into<String>) -> Self {
+    /// What a person may be told; the page says it in theirs.
+    pub fn of(status: StatusCode, said: impl Into<Sentence>) -> Self {
         Self {
             status,
-            why: why.into(),
+            said: said.into(),
         }
+    }
+
+    /// A program's mistake in its request, which the page never makes: told as it is.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self::of(status, Cause::NotUnderstood { detail })
     }
 
     /// The sentence.
     #[must_use]
-    pub fn why(&self) -> &str {
-        &self.why
+    pub fn why(&self) -> String {
+        self.said.english()
     }
 
     /// Something of ours failed; the details go to the log and the sentence to the asker.
     #[must_use]
     pub fn internal(error: &anyhow::Error) -> Self {
         if let Some(full) = error.downcast_ref::<crate::store::Full>() {
-            return Self::new(StatusCode::INSUFFICIENT_STORAGE, full.to_string());
+            let home = full.home.clone();
+            return Self::of(StatusCode::INSUFFICIENT_STORAGE, Cause::DiskFull { home });
         }
         tracing::error!("request failed: {error:#}");
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, format!("{error:#}"))
+        let detail = format!("{error:#}");
+        Self::of(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Cause::Internal { detail },
+        )
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let body = serde_json::json!({ "error": self.why });
+        let body = serde_json::json!({ "error": self.why(), "said": self.said });
         (self.status, axum::Json(body)).into_response()
     }
 }
@@ -231,9 +243,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Input<T> {
             .await
             .map_err(|_| half_sent())?
             .map_err(|_| {
-                Problem::new(
+                Problem::of(
                     StatusCode::PAYLOAD_TOO_LARGE,
-                    format!("Send at most {limit} bytes."),
+                    Cause::TooMuch {
+                        max: u32::try_from(limit).unwrap_or(u32::MAX),
+                    },
                 )
             })?;
         serde_json::from_slice(&bytes).map(Self).map_err(|error| {
@@ -419,10 +433,7 @@ fn known_from_now_on(extensions: &http::Extensions) {
 }
 
 fn foreign() -> Problem {
-    Problem::new(
-        StatusCode::FORBIDDEN,
-        "This request did not come from purplemux's own page.",
-    )
+    Problem::of(StatusCode::FORBIDDEN, Cause::NotOurPage)
 }
 
 fn admit_tcp(
@@ -433,9 +444,9 @@ fn admit_tcp(
 ) -> Result<(Caller, SentTo), Problem> {
     let headers = request.headers();
     let Some(host) = app.names.admit(headers, request.uri(), local) else {
-        return Err(Problem::new(
+        return Err(Problem::of(
             StatusCode::MISDIRECTED_REQUEST,
-            "This server is not called that; open the address that it printed, or start it with --allow-host.",
+            Cause::NotCalledThat,
         ));
     };
     let mut origins = headers.get_all(header::ORIGIN).iter();
@@ -505,10 +516,7 @@ fn crosses_sites(request: &Request, path: &str) -> bool {
 }
 
 fn sign_in_first() -> Problem {
-    Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "Sign in first: run `purplemux login` and open the link it prints.",
-    )
+    Problem::of(StatusCode::UNAUTHORIZED, Cause::SignIn)
 }
 
 /// Lets programs of our user pass, and browsers with cookie and secret.

@@ -10,6 +10,8 @@ use serde::Deserialize;
 
 use super::owner::Owner;
 use super::{Caller, Input, Problem, Shared};
+use purplemux_wire::sentence::Cause;
+
 use crate::push::devices::{Address, Choices};
 use crate::push::read_address;
 
@@ -25,10 +27,7 @@ fn device(caller: Caller) -> Result<String, Problem> {
 }
 
 fn not_subscribed() -> Problem {
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "Notifications are off on this device; switch them on first.",
-    )
+    Problem::of(StatusCode::NOT_FOUND, Cause::NotificationsOff)
 }
 
 /// `GET /api/push`: the key to subscribe with, and this device's choices.
@@ -76,8 +75,12 @@ pub async fn subscribe(
         p256dh: wanted.keys.p256dh,
         auth: wanted.keys.auth,
     };
-    let odd = |why: String| Problem::new(StatusCode::BAD_REQUEST, why);
-    read_address(&address).map_err(|why| odd(format!("This is no push subscription: {why:#}.")))?;
+    let odd = |why: Cause| Problem::of(StatusCode::BAD_REQUEST, why);
+    read_address(&address).map_err(|why| {
+        odd(Cause::NoSubscription {
+            detail: format!("{why:#}"),
+        })
+    })?;
     wanted.choices.check().map_err(odd)?;
     app.push
         .put(&login, address, wanted.choices)
@@ -164,10 +167,7 @@ pub async fn revoke(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Problem> {
     if !app.auth.devices().iter().any(|login| login.id == id) {
-        return Err(Problem::new(
-            StatusCode::NOT_FOUND,
-            "There is no such device; it may have signed out already.",
-        ));
+        return Err(Problem::of(StatusCode::NOT_FOUND, Cause::NoDevice));
     }
     app.push
         .remove(&id)

@@ -13,16 +13,14 @@ use http::StatusCode;
 use http::request::Parts;
 
 use super::{App, Caller, Peer, Problem};
+use purplemux_wire::sentence::Cause;
+
 use crate::answer::Asker;
 use crate::ingest::process::ancestors;
 use crate::sys;
 
 /// The setting that holds the ids of workspaces whose agents may act as the person, a JSON list.
 pub const ALLOWED: &str = "agents.workspaces";
-
-/// What an agent is told.
-pub const REFUSED: &str = "This is the person's to do, and it was asked by a program that Claude Code started. \
-     `purplemux workspace agents WORKSPACE --allow`, typed by the person, lets the agents of a workspace do it.";
 
 /// What Claude Code leaves in the environment of what it starts.
 const MARKS: [&str; 3] = ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PID"];
@@ -41,7 +39,7 @@ impl FromRequestParts<Arc<App>> for Owner {
         of(app, caller.as_ref(), peer)
             .await
             .map(Self)
-            .map_err(|why| Problem::new(StatusCode::FORBIDDEN, why))
+            .map_err(|why| Problem::of(StatusCode::FORBIDDEN, why))
     }
 }
 
@@ -49,15 +47,11 @@ impl FromRequestParts<Arc<App>> for Owner {
 ///
 /// # Errors
 /// The sentence for the asker.
-pub async fn of(
-    app: &App,
-    caller: Option<&Caller>,
-    peer: Option<Peer>,
-) -> Result<Asker, &'static str> {
+pub async fn of(app: &App, caller: Option<&Caller>, peer: Option<Peer>) -> Result<Asker, Cause> {
     match (caller, peer) {
         (Some(Caller::Login { id, .. }), _) => Ok(device(app, id)),
         (Some(Caller::Local), Some(Peer::Unix { pid, .. })) => program(app, pid).await,
-        (Some(Caller::Local | Caller::Stranger) | None, _) => Err("It can't be told who asks."),
+        (Some(Caller::Local | Caller::Stranger) | None, _) => Err(Cause::AskerUnknown),
     }
 }
 
@@ -73,10 +67,10 @@ fn device(app: &App, login: &str) -> Asker {
     }
 }
 
-async fn program(app: &App, pid: Option<u32>) -> Result<Asker, &'static str> {
+async fn program(app: &App, pid: Option<u32>) -> Result<Asker, Cause> {
     // Without a number there is nobody to look at: it lives in a namespace beside ours.
-    let pid = pid.filter(|pid| *pid > 0).ok_or(REFUSED)?;
-    let stat = sys::stat(pid).ok_or("The program that asked has ended.")?;
+    let pid = pid.filter(|pid| *pid > 0).ok_or(Cause::AgentsMayNot)?;
+    let stat = sys::stat(pid).ok_or(Cause::AskerEnded)?;
     let asker = |origin: String| Asker {
         by: "the command line".to_owned(),
         origin,
@@ -88,7 +82,7 @@ async fn program(app: &App, pid: Option<u32>) -> Result<Asker, &'static str> {
         Behind::Agent(agent) if may_act(app, agent).await => {
             Ok(asker(format!("{named} of the agent {agent}")))
         }
-        Behind::Agent(_) | Behind::Some => Err(REFUSED),
+        Behind::Agent(_) | Behind::Some => Err(Cause::AgentsMayNot),
     }
 }
 

@@ -21,8 +21,10 @@ use tracing::debug;
 
 use super::terminal_ws::{farewell, greet};
 use super::{App, Caller, Peer, Shared, owner};
-use crate::answer::{Asker, Ended, Ending, Refusal, Told, Wish};
-use crate::hub::Snapshot;
+use purplemux_wire::sentence::{Cause, Sentence};
+
+use crate::answer::{Asker, Ended, Ending, Refusal, Told, Wish, unsent};
+use crate::hub::{Snapshot, Stopped};
 use crate::{clock, push, settings, sys, task};
 
 /// Between signs of life, so that a dead link is noticed within 15 s.
@@ -92,7 +94,7 @@ async fn read(
     stream: &mut SplitStream<WebSocket>,
     replies: mpsc::Sender<Reply>,
     front: push::Viewer,
-    asker: Result<Asker, &'static str>,
+    asker: Result<Asker, Cause>,
 ) -> (u16, &'static str) {
     loop {
         let text = match tokio::time::timeout(SILENCE_MAX, stream.next()).await {
@@ -157,19 +159,19 @@ async fn read(
                 };
                 let ending = match asker.clone() {
                     Ok(asker) => app.answers.answer(wish, asker).await,
-                    Err(why) => Err(why.to_owned()),
+                    Err(why) => Err(unsent(why)),
                 };
                 // How it goes is told to all viewers; only a refusal is this one's alone.
                 let told = move |ended: Result<Ended, Refusal>| {
                     let why = ended.err()?;
-                    Some(ServerMsg::Refused { request, why })
+                    Some(refused(request, why))
                 };
                 follow(app, ending, &replies, told).map(Reply::Say)
             }
             Ok(ClientMsg::Stop { request, item }) => {
                 let ending = match asker.clone() {
                     Ok(asker) => app.answers.stop(item.clone(), asker).await,
-                    Err(why) => Err(why.to_owned()),
+                    Err(why) => Err(unsent(why)),
                 };
                 let told = move |ended: Result<Ended, Refusal>| {
                     Some(match ended {
@@ -177,9 +179,10 @@ async fn read(
                             request,
                             item,
                             outcome,
-                            why,
+                            why: why.as_ref().map(Sentence::english),
+                            said: why,
                         },
-                        Err(why) => ServerMsg::Refused { request, why },
+                        Err(why) => refused(request, why),
                     })
                 };
                 follow(app, ending, &replies, told).map(Reply::Say)
@@ -191,6 +194,14 @@ async fn read(
         {
             return (close_code::NORMAL, "");
         }
+    }
+}
+
+fn refused(request: u64, said: Sentence) -> ServerMsg {
+    ServerMsg::Refused {
+        request,
+        why: said.english(),
+        said,
     }
 }
 
@@ -241,20 +252,15 @@ async fn tell(
     episode: u64,
     event: impl FnOnce(AgentKey, EpisodeId) -> Event,
 ) -> Option<ServerMsg> {
-    let refused = |why: &str| {
-        Some(ServerMsg::Refused {
-            request,
-            why: why.to_owned(),
-        })
-    };
+    let refused = |why: Cause| Some(refused(request, why.into()));
     let agent = {
         let snapshots = app.hub.snapshots();
         let snapshot = snapshots.borrow();
         let Some(row) = snapshot.items.iter().find(|row| row.id == item) else {
-            return refused("That row is gone.");
+            return refused(Cause::RowGone);
         };
         if row.episode != Some(episode) {
-            return refused("That is over already.");
+            return refused(Cause::Over);
         }
         // The pid is shown without its start time; as long as the process lives, the kernel has it.
         row.pid
@@ -266,11 +272,11 @@ async fn tell(
             })
     };
     let Some(agent) = agent else {
-        return refused("Its process has ended.");
+        return refused(Cause::ProcessEnded);
     };
     match app.hub.send(event(agent, EpisodeId(episode))).await {
         Ok(()) => None,
-        Err(stopped) => refused(&stopped.to_string()),
+        Err(Stopped) => refused(Cause::ServerStopping),
     }
 }
 

@@ -22,6 +22,8 @@ use tokio::time::Instant;
 
 use super::owner::Owner;
 use super::{App, Caller, Problem, Shared};
+use purplemux_wire::sentence::Cause;
+
 use crate::ingest::process::foreign_pane;
 use crate::pane::{Ask, Shown, Size, Terminal};
 use crate::{sys, tmux};
@@ -104,23 +106,25 @@ pub async fn open(
 
 fn tab_of(app: &App, id: &str) -> Result<(Shown, bool), Problem> {
     let layout = app.tabs.layout();
-    let tab = layout
-        .tab(id)
-        .ok_or_else(|| Problem::new(StatusCode::NOT_FOUND, format!("There is no tab {id:?}.")))?;
+    let tab = layout.tab(id).ok_or_else(|| {
+        let id = id.to_owned();
+        Problem::of(StatusCode::NOT_FOUND, Cause::NoTab { id })
+    })?;
     Ok((Shown::Tab(TabId::from(id)), tab.ended))
 }
 
 /// An agent that is on show and runs in a tmux of the person's own. Where is asked of the process itself:
 /// an address can't name a socket.
 fn elsewhere(app: &App, id: &str) -> Result<Shown, Problem> {
-    let absent = |why: &str| Problem::new(StatusCode::NOT_FOUND, format!("{why} {id:?}."));
+    let named = || id.to_owned();
+    let absent = |why: Cause| Problem::of(StatusCode::NOT_FOUND, why);
     let snapshots = app.hub.snapshots();
     let pid = {
         let snapshot = snapshots.borrow();
         let item = snapshot.items.iter().find(|item| item.id == id);
         item.and_then(|item| item.pid)
     };
-    let pid = pid.ok_or_else(|| absent("There is no session"))?;
+    let pid = pid.ok_or_else(|| absent(Cause::NoSession { id: named() }))?;
     let host = app.hub.host();
     let agent = sys::stat(pid)
         .map(|stat| AgentKey {
@@ -129,8 +133,9 @@ fn elsewhere(app: &App, id: &str) -> Result<Shown, Problem> {
             start: stat.start,
         })
         .filter(|agent| agent.to_string() == id)
-        .ok_or_else(|| absent("There is no session"))?;
-    let pane = foreign_pane(pid, host).ok_or_else(|| absent("No tmux has a terminal for"))?;
+        .ok_or_else(|| absent(Cause::NoSession { id: named() }))?;
+    let pane =
+        foreign_pane(pid, host).ok_or_else(|| absent(Cause::NoForeignTerminal { id: named() }))?;
     Ok(Shown::Elsewhere { agent, pane })
 }
 

@@ -521,7 +521,7 @@ pub struct Viewer {
     pub rev: u64,
     pub items: Vec<Item>,
     pub workspaces: Vec<Workspace>,
-    pub notices: Vec<String>,
+    pub notices: Vec<purplemux_wire::sentence::Notice>,
     pub snapshots: u32,
     pub settings: Option<serde_json::Map<String, Value>>,
 }

@@ -6,6 +6,9 @@ import { aftermath, answerWords, byDigit, cardOf, changesOf, cut, dialogOf, goes
 import { item } from "./sample.ts";
 import { sayer } from "./words.ts";
 
+/** Any sentence of the server's. */
+const over = { code: "over" } as const;
+
 const say = sayer("en");
 const option = (label: string, change: Partial<CardOption> = {}): CardOption => ({ number: null, label, note: "", checked: null, marked: false, ...change });
 const card: Card = {
@@ -33,6 +36,7 @@ const answered = (change: Partial<Extract<ServerMsg, { type: "answered" }>>): Se
   by: "Chrome, Linux",
   at_ms: 1100,
   why: null,
+  said: null,
   ...change,
 });
 const at = (tries: Tries, reading = "r1") => standing(7, reading, tries.get("a"), true);
@@ -52,7 +56,7 @@ describe("standing", () => {
   });
 
   test("A02 another dialog in its place is open, whatever became of the one before", () => {
-    for (const msg of [answered({ outcome: "sent" }), answered({ outcome: "failed" }), { type: "refused", request: 3, why: "" } as const]) {
+    for (const msg of [answered({ outcome: "sent" }), answered({ outcome: "failed" }), { type: "refused", request: 3, why: "", said: over } as const]) {
       expect(at(heard(one, msg, 0), "r2")).toEqual({ at: "open" });
     }
     expect(standing(8, "r1", one.get("a"), true)).toEqual({ at: "open" });
@@ -67,19 +71,19 @@ describe("standing", () => {
   });
 
   test("what was refused typed nothing: it says why and may be tried again", () => {
-    const refused = heard(one, { type: "refused", request: 3, why: "A menu is open in the terminal. Nothing was sent." }, 1200);
-    expect(at(refused)).toEqual({ at: "refused", why: "A menu is open in the terminal. Nothing was sent.", again: ours.answer });
+    const refused = heard(one, { type: "refused", request: 3, why: "A menu is open in the terminal. Nothing was sent.", said: over }, 1200);
+    expect(at(refused)).toEqual({ at: "refused", why: "A menu is open in the terminal. Nothing was sent.", said: over, again: ours.answer });
     expect(pressable(at(refused))).toBe(true);
   });
 
   test("what failed may have typed something: no second try", () => {
-    const failed = heard(one, answered({ outcome: "failed", why: "Open the terminal." }), 0);
-    expect(at(failed)).toEqual({ at: "failed", why: "Open the terminal." });
+    const failed = heard(one, answered({ outcome: "failed", why: "Open the terminal.", said: over }), 0);
+    expect(at(failed)).toEqual({ at: "failed", why: "Open the terminal.", said: over });
     expect(pressable(at(failed))).toBe(false);
   });
 
   test("a link that breaks leaves nothing known of what was on its way, and only of that", () => {
-    expect(at(cut(one))).toEqual({ at: "failed", why: null });
+    expect(at(cut(one))).toEqual({ at: "failed", why: null, said: null });
     const sent = heard(one, answered({ outcome: "sent" }), 0);
     expect(cut(sent)).toBe(sent);
     const theirs = heard(new Map(), answered({ request: null }), 0);
@@ -89,14 +93,14 @@ describe("standing", () => {
   test("A04 another device's answer stands in the way of ours, and ours that comes too late says nothing of its own", () => {
     const theirs = heard(one, answered({ request: null, what: "No", by: "iPhone" }), 0);
     expect(at(theirs)).toEqual({ at: "elsewhere", what: "No", by: "iPhone", atMs: 1100 });
-    const late: ServerMsg = { type: "refused", request: 3, why: "Answered on iPhone." };
+    const late: ServerMsg = { type: "refused", request: 3, why: "Answered on iPhone.", said: over };
     expect(heard(theirs, late, 0)).toBe(theirs);
     // And the other way round.
     expect(at(heard(heard(one, late, 0), answered({ request: null, what: "No", by: "iPhone" }), 0)).at).toBe("elsewhere");
   });
 
   test("what is said of other requests and other messages changes nothing", () => {
-    expect(heard(one, { type: "refused", request: 9, why: "" }, 0)).toBe(one);
+    expect(heard(one, { type: "refused", request: 9, why: "", said: over }, 0)).toBe(one);
     expect(heard(one, { type: "heartbeat", epoch: "e", rev: 1, now_ms: 0 }, 0)).toBe(one);
     expect(tryOf(one, 9)).toBeNull();
   });
@@ -112,8 +116,8 @@ describe("aftermath", () => {
   });
 
   test("A03 a press that came too late says that nothing was sent, also over the next dialog", () => {
-    const refused = heard(one, { type: "refused", request: 3, why: "This prompt changed. Nothing was sent." }, 1200).get("a");
-    for (const shown of [null, dialogOf(8, "r3")]) expect(aftermath(refused, shown, 1300)).toEqual({ at: "nothing-sent", why: "This prompt changed. Nothing was sent." });
+    const refused = heard(one, { type: "refused", request: 3, why: "This prompt changed. Nothing was sent.", said: over }, 1200).get("a");
+    for (const shown of [null, dialogOf(8, "r3")]) expect(aftermath(refused, shown, 1300)).toEqual({ at: "nothing-sent", why: "This prompt changed. Nothing was sent.", said: over });
   });
 
   test("our own is said until the next dialog is there", () => {

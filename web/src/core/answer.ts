@@ -2,7 +2,7 @@
 // belong to which card; must never conclude that a dialog was answered (the server sees it close), and must never
 // carry an answer over to another dialog than the one that the person saw.
 
-import type { Answer, Ask, Card, CardOption, Item, Sending, ServerMsg } from "../wire/protocol.ts";
+import type { Answer, Ask, Card, CardOption, Item, Sending, Sentence, ServerMsg } from "../wire/protocol.ts";
 import type { Say } from "./words.ts";
 
 /** A card can't be pressed this long after it was drawn: the press was meant for what was there before. */
@@ -23,8 +23,10 @@ export type Try = {
   readonly by: string;
   /** Server's clock, unix ms. */
   readonly atMs: number;
-  /** The server's sentence about what to do. */
+  /** The server's sentence about what to do, in English; ours in the page's language. */
   readonly why: string | null;
+  /** The server's as a code. */
+  readonly said: Sentence | null;
   /** For a second try; null: another device's. */
   readonly answer: Answer | null;
 };
@@ -41,8 +43,8 @@ export function cardOf(item: Item): { ask: Ask; card: Card } | null {
 /** One dialog, and nothing else that comes in its place. */
 export const dialogOf = (ask: number, reading: string) => `${ask} ${reading}`;
 
-export function pressed(tries: Tries, item: string, tried: Omit<Try, "outcome" | "by" | "why">): Tries {
-  return new Map(tries).set(item, { ...tried, outcome: "sending", by: "", why: null });
+export function pressed(tries: Tries, item: string, tried: Omit<Try, "outcome" | "by" | "why" | "said">): Tries {
+  return new Map(tries).set(item, { ...tried, outcome: "sending", by: "", why: null, said: null });
 }
 
 /** What the server says about answers; the same map where it says nothing of any. */
@@ -51,14 +53,23 @@ export function heard(tries: Tries, msg: ServerMsg, nowMs: number): Tries {
     const had = tries.get(msg.item);
     const ours = msg.request !== null;
     const own = ours && had?.request === msg.request ? had : null;
-    const { ask, reading, request, outcome, what, by, why } = msg;
+    const { ask, reading, request, outcome, what, by, why, said } = msg;
     // What was pressed here is called as it was here, in the page's language.
-    return new Map(tries).set(msg.item, { ask, reading, request, outcome, what: own?.what ?? what, by, atMs: msg.at_ms, why, answer: own?.answer ?? null });
+    return new Map(tries).set(msg.item, { ask, reading, request, outcome, what: own?.what ?? what, by, atMs: msg.at_ms, why, said, answer: own?.answer ?? null });
   }
   if (msg.type !== "refused") return tries;
-  const found = tryOf(tries, msg.request);
+  return refused(tries, msg.request, msg.why, msg.said, nowMs);
+}
+
+/** What was pressed here could not even be sent. */
+export function refusedHere(tries: Tries, request: number, why: string, nowMs: number): Tries {
+  return refused(tries, request, why, null, nowMs);
+}
+
+function refused(tries: Tries, request: number, why: string, said: Sentence | null, nowMs: number): Tries {
+  const found = tryOf(tries, request);
   if (found === null) return tries;
-  return new Map(tries).set(found.item, { ...found.tried, outcome: "refused", why: msg.why, atMs: nowMs });
+  return new Map(tries).set(found.item, { ...found.tried, outcome: "refused", why, said, atMs: nowMs });
 }
 
 /** Ours, by its request. */
@@ -86,25 +97,25 @@ export type Standing =
   /** Another device answers or has answered. */
   | { at: "elsewhere"; what: string; by: string; atMs: number }
   /** Nothing was typed, it says why, and it may be tried again. */
-  | { at: "refused"; why: string; again: Answer }
+  | { at: "refused"; why: string; said: Sentence | null; again: Answer }
   /** Something was typed, or nobody knows: only the terminal shows how it stands. */
-  | { at: "failed"; why: string | null };
+  | { at: "failed"; why: string | null; said: Sentence | null };
 
 export function standing(ask: number, reading: string, tried: Try | undefined, live: boolean): Standing {
   if (!live) return { at: "offline" };
   if (tried === undefined || tried.ask !== ask) return { at: "open" };
   // While words are typed into a dialog it is drawn otherwise with every letter: of one ask nothing is open meanwhile.
   if (tried.reading !== reading && tried.outcome !== "sending") return { at: "open" };
-  const { outcome, what, by, atMs, why, answer, request } = tried;
+  const { outcome, what, by, atMs, why, said, answer, request } = tried;
   switch (outcome) {
     case "sending":
     case "sent":
       return request === null ? { at: "elsewhere", what, by, atMs } : { at: outcome, what };
     case "refused":
-      return answer === null ? { at: "open" } : { at: "refused", why: why ?? "", again: answer };
+      return answer === null ? { at: "open" } : { at: "refused", why: why ?? "", said, again: answer };
     case "failed":
     case "lost":
-      return { at: "failed", why };
+      return { at: "failed", why, said };
   }
 }
 
@@ -116,15 +127,15 @@ export type Aftermath =
   | { at: "sent"; what: string }
   | { at: "elsewhere"; what: string; by: string; atMs: number }
   /** Came too late, or for another dialog. */
-  | { at: "nothing-sent"; why: string };
+  | { at: "nothing-sent"; why: string; said: Sentence | null };
 
 /** `shown`: the dialog that stands there now, as `dialogOf`; null: none. */
 export function aftermath(tried: Try | undefined, shown: string | null, nowMs: number): Aftermath | null {
   if (tried === undefined || nowMs - tried.atMs > LINGER_MS || shown === dialogOf(tried.ask, tried.reading)) return null;
-  const { outcome, what, by, atMs, why, request } = tried;
+  const { outcome, what, by, atMs, why, said, request } = tried;
   switch (outcome) {
     case "refused":
-      return { at: "nothing-sent", why: why ?? "" };
+      return { at: "nothing-sent", why: why ?? "", said };
     case "sending":
       // Words on their way into the same ask; its card says so itself.
       if (shown?.startsWith(`${String(tried.ask)} `) === true) return null;

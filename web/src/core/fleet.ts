@@ -2,7 +2,7 @@
 // or a diff becomes the next fleet; must never derive a state of its own, keep a row that the server took away, or
 // guess over a gap (a gap asks for a snapshot).
 
-import type { Item, ServerMsg, Workspace } from "../wire/protocol.ts";
+import type { Item, Notice, ServerMsg, Workspace } from "../wire/protocol.ts";
 
 /** The picture as of one revision. Never changed in place: `apply` answers with the next one. */
 export type Fleet = {
@@ -14,8 +14,8 @@ export type Fleet = {
   readonly skewMs: number;
   readonly items: ReadonlyMap<string, Item>;
   readonly workspaces: readonly Workspace[];
-  /** Sentences about what is degraded; shown word for word. */
-  readonly notices: readonly string[];
+  /** What is degraded. */
+  readonly notices: readonly Notice[];
   /** Set when the server was seen to start anew; the rows it did not know then. */
   readonly restart: Restart | null;
 };

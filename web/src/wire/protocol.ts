@@ -1,5 +1,24 @@
 // The messages between server and page. Owns every shape that crosses the wire; must never be edited
-// by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,push,frame}.rs.
+// by hand: `cargo xtask gen` writes it from wire/src/{browser,explain,push,sentence,frame}.rs.
+
+/** What became of what was asked for. */
+export type Then = "nothing_sent" | "nothing_confirmed" | "words_not_sent" | "not_submitted";
+
+/** A moment that is said as hour and minute: in English by this machine's clock, on the page by the person's. */
+export type Moment = number;
+
+/** What happened. */
+export type Cause = { "code": "being_answered", by: string, what: string, } | { "code": "answered", by: string, at: Moment, what: string, } | { "code": "over" } | { "code": "prompt_changed" } | { "code": "dialog_not_read" } | { "code": "unfinished" } | { "code": "stopping_already" } | { "code": "no_tab_to_stop" } | { "code": "another_message" } | { "code": "no_claude_here" } | { "code": "server_stopping" } | { "code": "somebody_types" } | { "code": "scrolled_back" } | { "code": "machine_busy" } | { "code": "status_unreadable" } | { "code": "asks_other" } | { "code": "answered_in_terminal" } | { "code": "menu_open" } | { "code": "draft_in_box" } | { "code": "no_dialog" } | { "code": "other_dialog" } | { "code": "not_the_asked" } | { "code": "screen_unsure" } | { "code": "not_waiting" } | { "code": "no_status" } | { "code": "program_exited" } | { "code": "input_off" } | { "code": "synchronized" } | { "code": "process_ended" } | { "code": "suspended_there" } | { "code": "other_terminal" } | { "code": "other_in_front" } | { "code": "asks_something" } | { "code": "not_working" } | { "code": "not_started" } | { "code": "work_unknown" } | { "code": "went_on" } | { "code": "next_runs" } | { "code": "queued" } | { "code": "no_words" } | { "code": "prompt_too_long", max: number, } | { "code": "text_not_shown" } | { "code": "other_opened" } | { "code": "not_taken" } | { "code": "takes_words" } | { "code": "nothing_to_submit" } | { "code": "one_answer_only" } | { "code": "no_such_box" } | { "code": "no_such_option" } | { "code": "box_not_ticked" } | { "code": "other_boxes" } | { "code": "too_long_for_dialog", max: number, } | { "code": "takes_no_words" } | { "code": "words_not_shown" } | { "code": "box_not_in_front" } | { "code": "box_taken" } | { "code": "mark_moved" } | { "code": "mark_stuck" } | { "code": "no_reaction" } | { "code": "refused_words_unsent" } | { "code": "refused_words_stand" } | { "code": "tmux_refused", detail: string, } | { "code": "tmux_silent", detail: string, } | { "code": "shell_ended" } | { "code": "tmux_busy" } | { "code": "row_gone" } | { "code": "agents_may_not" } | { "code": "asker_unknown" } | { "code": "asker_ended" } | { "code": "no_tab", id: string, } | { "code": "no_workspace", id: string, } | { "code": "no_pane", id: string, } | { "code": "no_split", id: string, } | { "code": "last_pane" } | { "code": "panes_full", panes: number, depth: number, } | { "code": "sizes", parts: number, min: number, whole: number, } | { "code": "workspaces_full", max: number, } | { "code": "workspaces_changed" } | { "code": "name_too_long", max: number, } | { "code": "name_missing" } | { "code": "no_directory", dir: string, } | { "code": "directory_not_text", dir: string, } | { "code": "tab_ended", id: string, } | { "code": "nothing_offered", id: string, } | { "code": "shell_not_at_prompt", id: string, } | { "code": "claude_in_tab", id: string, } | { "code": "last_workspace" } | { "code": "workspace_in_use", name: string, tabs: number, agents: number, } | { "code": "not_restorable", id: string, } | { "code": "nothing_to_reopen", id: string, } | { "code": "not_ours", id: string, } | { "code": "conversation_runs", item: string, } | { "code": "no_conversation", id: string, } | { "code": "no_session", id: string, } | { "code": "settings_too_large", max: number, } | { "code": "link_used" } | { "code": "too_many_codes" } | { "code": "sign_in" } | { "code": "not_our_page" } | { "code": "not_called_that" } | { "code": "no_device" } | { "code": "notifications_off" } | { "code": "no_zone", zone: string, } | { "code": "escalate_range" } | { "code": "no_subscription", detail: string, } | { "code": "push_gone" } | { "code": "push_silent", seconds: number, } | { "code": "push_unreachable", detail: string, } | { "code": "push_answered", status: string, text: string, } | { "code": "disk_full", home: string, } | { "code": "internal", detail: string, } | { "code": "search_length", max: number, } | { "code": "too_much", max: number, } | { "code": "not_understood", detail: string, } | { "code": "history_not_saved" } | { "code": "watch_refused", detail: string, } | { "code": "tmux_outdated", installed: string, running: string, } | { "code": "no_foreign_terminal", id: string, } | { "code": "database_damaged", why: string, aside: string, } | { "code": "database_anew", why: string, aside: string, };
+
+/** A sentence: what happened, what became of what was asked for, and what to do. */
+export type Sentence = Cause & { then?: Then };
+
+/** A sentence in English and as a code: for viewers, which say it in the person's language where they have words for it. */
+export type Notice = {
+  /** In English. */
+  why: string,
+  /** The same as a code. */
+  said: Sentence, };
 
 /** The five words, and `null` for "no agent" (an `Option` around it). */
 export type State = "idle" | "busy" | "needs-input" | "review" | "unknown";
@@ -58,8 +77,10 @@ export type Card = {
   reject: boolean,
   /** `words` can be sent: what to do instead. */
   words: boolean,
-  /** Why nothing can be pressed here, in a sentence that says what to do. */
-  cannot?: string, };
+  /** Why nothing can be pressed here, in English, with what to do. */
+  cannot?: string,
+  /** The same as a code. */
+  said?: Sentence, };
 
 /** What needs-input waits for. */
 export type Ask = {
@@ -230,8 +251,8 @@ export type ServerMsg = { "type": "snapshot",
   items: Array<Item>,
   /** All workspaces in order. */
   workspaces: Array<Workspace>,
-  /** Plain sentences about what is degraded ("tmux does not answer"); empty when healthy. */
-  notices: Array<string>, } | { "type": "diff",
+  /** What is degraded ("tmux does not answer"); empty when healthy. */
+  notices: Array<Notice>, } | { "type": "diff",
   /** As in the snapshot. */
   epoch: string,
   /** The snapshot's or last diff's `rev` plus one. */
@@ -245,7 +266,7 @@ export type ServerMsg = { "type": "snapshot",
   /** All workspaces, if anything about them changed. */
   workspaces?: Array<Workspace>,
   /** All notices, if they changed. */
-  notices?: Array<string>, } | { "type": "heartbeat",
+  notices?: Array<Notice>, } | { "type": "heartbeat",
   /** As in the snapshot. */
   epoch: string,
   /** The last revision sent. */
@@ -254,8 +275,10 @@ export type ServerMsg = { "type": "snapshot",
   now_ms: number, } | { "type": "refused",
   /** The `request` of the message refused. */
   request: number,
-  /** A sentence that says what to do. */
-  why: string, } | { "type": "answered",
+  /** Why, and what to do, in English. */
+  why: string,
+  /** The same as a code. */
+  said: Sentence, } | { "type": "answered",
   /** The `request` of the answer, for the viewer that sent it; `null` for the others. */
   request: number | null,
   /** The item. */
@@ -272,8 +295,10 @@ export type ServerMsg = { "type": "snapshot",
   by: string,
   /** Since when, unix ms. */
   at_ms: number,
-  /** With `failed`: what to do. */
-  why: string | null, } | { "type": "settings",
+  /** With `failed`: what to do, in English. */
+  why: string | null,
+  /** The same as a code. */
+  said: Sentence | null, } | { "type": "settings",
   /** All of them. What the words mean is for the page to know. */
   settings: Record<string, unknown>, } | { "type": "stopped",
   /** The `request` of the message. */
@@ -282,8 +307,10 @@ export type ServerMsg = { "type": "snapshot",
   item: string,
   /** How far it has come. */
   outcome: Sending,
-  /** What else the person should know: a prompt that waits will run now, or why it failed. */
-  why: string | null, };
+  /** What else the person should know, in English: a prompt that waits will run now, or why it failed. */
+  why: string | null,
+  /** The same as a code. */
+  said: Sentence | null, };
 
 /** What the person answers. */
 export type Answer = { "do": "choose",
