@@ -279,7 +279,7 @@ fn a12_a_key_that_claude_did_not_take_is_not_repeated() {
     else {
         panic!("it does not fail");
     };
-    assert!(why.contains("open the terminal"), "{why}");
+    assert!(why.contains("Open the terminal"), "{why}");
     say(&mut viewer.socket, &choose(&actor, &ask, 2, 0));
     refusal(&mut viewer);
     keys_stay(&actor, &["1"]);

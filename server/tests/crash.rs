@@ -427,7 +427,7 @@ fn a_full_disk_is_named_once_and_badges_go_on_until_there_is_room() {
         assert_eq!(said.matches("full").count(), 1, "{said}");
         assert_eq!(said.matches(&home).count(), 1, "{said}");
         assert!(
-            said.contains("free some space there, then try again"),
+            said.contains("Free some space there, then try again"),
             "{said}"
         );
     }

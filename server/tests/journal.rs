@@ -237,7 +237,9 @@ fn on_a_full_disk_badges_go_on_and_the_gap_is_written_down_afterwards() {
     });
     assert_eq!(
         notices(&server),
-        ["History is not being saved; badges go on from memory."]
+        [
+            "History is not being saved; badges go on from memory. Check the disk that holds purplemux's home."
+        ]
     );
     // Longer than evidence is held back for its batch.
     let until = Instant::now() + Duration::from_millis(400);

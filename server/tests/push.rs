@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use purplemux_wire::browser::ClientMsg;
 use serde_json::{Value, json};
+use support::dialogs::{Actor, permission, prompt};
 use support::push_service::PushEndpoint;
 use support::standin::{Standin, item_of, shows, wait};
 use support::{Browser, TestServer, place, say};
@@ -278,6 +279,132 @@ fn m09_what_is_asked_is_on_the_lock_screen_only_where_that_was_chosen() {
     let mute = service.until("mute", 1).message;
     assert!(mute["title"].is_null() && mute["about"].is_null(), "{mute}");
     assert_eq!(mute["count"], 1);
+}
+
+/// A Claude with a dialog about this command on its screen, as the hook tells of it too.
+fn drawn(server: &TestServer, browser: &Browser<'_>, command: &str, options: &[&str]) -> Actor {
+    let actor = Actor::new(server, browser);
+    actor.is("busy");
+    wait("never busy", || {
+        (actor.row(server)["state"] == "busy").then_some(())
+    });
+    actor.draws(&permission(command, options, 0));
+    let hook = json!({ "tool_name": "Bash", "tool_input": { "command": command } });
+    actor.hook(server, "PreToolUse", &hook);
+    actor.hook(server, "PermissionRequest", &hook);
+    actor.is("waiting");
+    actor.ask(server);
+    actor
+}
+
+/// As a service worker sends it: with the cookie, and without the secret, which lies where only pages reach.
+fn press(
+    server: &TestServer,
+    browser: &Browser<'_>,
+    shown: &Value,
+    button: &str,
+) -> support::Answer {
+    let mut body = shown["buttons"].clone();
+    body["item"] = shown["row"].clone();
+    body["button"] = json!(button);
+    let origin = server.origin();
+    let headers = [
+        ("cookie", browser.cookie.as_str()),
+        ("origin", &origin),
+        ("content-type", "application/json"),
+    ];
+    server.request(
+        "POST",
+        "/api/push/answer",
+        &headers,
+        body.to_string().as_bytes(),
+    )
+}
+
+fn with_buttons() -> Value {
+    json!({ "class": "desktop", "shows": "everything", "buttons": true })
+}
+
+#[test]
+fn m06_a_button_answers_a_plain_permission_once_and_says_why_it_did_not() {
+    let server = TestServer::start();
+    let service = PushEndpoint::start();
+    let (desk, other) = (server.browser(), Browser::sign_in(&server));
+    subscribe(&desk, &service, "desk", "ok", &with_buttons());
+    subscribe(&other, &service, "plain", "ok", &desktop());
+    let options = ["Yes", "Yes, and don't ask again for: touch *", "No"];
+    let actor = drawn(&server, &desk, "touch a.txt", &options);
+    let shown = service.until("desk", 1).message;
+    // "Don't ask again" is no button, and a device that did not choose them has none.
+    assert_eq!(
+        (&shown["buttons"]["yes"], &shown["buttons"]["no"]),
+        (&json!(0), &json!(2))
+    );
+    assert_eq!(service.until("plain", 1).message["buttons"], Value::Null);
+    // Not for another login, nor for what was not sent.
+    assert_eq!(press(&server, &other, &shown, "yes").status, 401);
+    let mut forged = shown.clone();
+    forged["buttons"]["yes"] = json!(1);
+    let refused = press(&server, &desk, &forged, "yes");
+    assert_eq!(refused.status, 401);
+    assert_eq!(refused.json()["said"]["code"], "button_too_old");
+    assert_eq!(actor.keys(), [""; 0]);
+    actor.on("3", &prompt(), "idle");
+    let sent = press(&server, &desk, &shown, "no");
+    assert_eq!(sent.status, 200, "{}", sent.text());
+    assert_eq!(sent.json()["what"], "No");
+    // Pressed again, or late.
+    let late = press(&server, &desk, &shown, "yes");
+    assert_eq!(late.status, 409);
+    assert_eq!(late.json()["said"]["code"], "answered", "{}", late.text());
+    assert_eq!(late.json()["said"]["then"], "nothing_sent");
+    assert_eq!(actor.keys(), ["3"]);
+    let log = server.json(&["audit", "--json"]);
+    assert_eq!(log[0]["said"]["code"], "answered", "{log}");
+    assert!(
+        log[1]["origin"].as_str().unwrap().starts_with("login "),
+        "{log}"
+    );
+}
+
+#[test]
+fn m09_buttons_stand_only_where_the_notification_shows_all_that_is_allowed() {
+    let server = TestServer::start();
+    let service = PushEndpoint::start();
+    let browsers = [
+        server.browser(),
+        Browser::sign_in(&server),
+        Browser::sign_in(&server),
+    ];
+    for (browser, (device, shows)) in browsers.iter().zip([
+        ("all", "everything"),
+        ("title", "title"),
+        ("count", "count"),
+    ]) {
+        let choices = json!({ "class": "desktop", "shows": shows, "buttons": true });
+        subscribe(browser, &service, device, "ok", &choices);
+    }
+    let own = &browsers[0];
+    drawn(&server, own, "touch a.txt", &["Yes", "No"]);
+    assert!(service.until("all", 1).message["buttons"].is_object());
+    for device in ["title", "count"] {
+        assert_eq!(
+            service.until(device, 1).message["buttons"],
+            Value::Null,
+            "{device}"
+        );
+    }
+    // Other words than Yes and No, and more than a notification holds.
+    drawn(&server, own, "touch b.txt", &["Allow", "Deny"]);
+    assert_eq!(service.until("all", 2).message["buttons"], Value::Null);
+    // What only the file tells of is not in the notification.
+    let claude = Standin::new(server.dir.path());
+    ask(&server, &claude, "touch c.txt");
+    assert_eq!(
+        service.until("all", 3).message["buttons"],
+        Value::Null,
+        "nothing was read from a screen"
+    );
 }
 
 #[test]

@@ -247,6 +247,8 @@ export type Choices = {
   lang: string;
   escalate_s: number;
   escalate_reviews: boolean;
+  /** Yes and No on notifications. */
+  buttons: boolean;
 };
 
 /** How the last delivery to a device went. */

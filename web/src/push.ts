@@ -26,6 +26,7 @@ export function firstChoices(): api.Choices {
     lang: settings.language,
     escalate_s: 60,
     escalate_reviews: false,
+    buttons: false,
   };
 }
 

@@ -43,6 +43,22 @@ impl About {
     }
 }
 
+/// What a press on Yes or No sends back, word for word.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, TS)]
+pub struct Buttons {
+    /// The ask.
+    #[ts(type = "number")]
+    pub ask: u64,
+    /// The card's reading.
+    pub reading: String,
+    /// Place of "Yes" among the card's options.
+    pub yes: u32,
+    /// Place of "No".
+    pub no: u32,
+    /// Proves that this was sent to this device.
+    pub seal: String,
+}
+
 /// One push message.
 #[derive(Debug, Serialize, TS)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -84,6 +100,10 @@ pub enum Push<'a> {
         count: usize,
         /// The language of the words.
         lang: &'a str,
+        /// Yes and No: only for a plain permission, on a device that wants them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[ts(optional)]
+        buttons: Option<Buttons>,
     },
     /// Take a row's notification away, unless it is of another stay.
     Close {

@@ -228,6 +228,7 @@ causes! {
     TmuxBusy "tmux_busy" => "tmux was too busy.", "Try again.";
 
     RowGone "row_gone" => "That row is gone.", "There is nothing more to do.";
+    ButtonTooOld "button_too_old" => "This notification is of another run of purplemux, or was not sent to this device.", "Open the session and answer there.";
     AgentsMayNot "agents_may_not" => "This is the person's to do, and it was asked by a program that Claude Code started.", "`purplemux workspace agents WORKSPACE --allow`, typed by the person, lets the agents of a workspace do it.";
     AskerUnknown "asker_unknown" => "It can't be told who asks.", "Sign in, or use the command line on that machine.";
     AskerEnded "asker_ended" => "The program that asked has ended.", "Ask again, and wait for the answer.";

@@ -12,7 +12,7 @@ use crate::browser::{
 };
 use crate::explain::{Explanation, Reason, Source, Stand, Testimony, Transition};
 use crate::frame;
-use crate::push::{About, Push};
+use crate::push::{About, Buttons, Push};
 use crate::sentence::{Cause, Moment, Notice, Sentence, Then};
 
 /// The whole text of `web/src/wire/protocol.ts`.
@@ -57,6 +57,7 @@ pub fn types() -> String {
     declare::<Transition>(&cfg, &mut out);
     declare::<Explanation>(&cfg, &mut out);
     declare::<About>(&cfg, &mut out);
+    declare::<Buttons>(&cfg, &mut out);
     declare::<Push>(&cfg, &mut out);
     out.push_str("\n/** First byte of every binary frame of `/api/terminal`; all numbers big-endian. */\nexport const FrameKind = {\n");
     for (name, kind) in frame::KINDS {

@@ -64,6 +64,8 @@ pub struct Choices {
     pub escalate_s: u32,
     /// Phones: also for review.
     pub escalate_reviews: bool,
+    /// Yes and No on the notification of a plain permission, where it shows everything.
+    pub buttons: bool,
 }
 
 impl Default for Choices {
@@ -79,6 +81,7 @@ impl Default for Choices {
             lang: "en".to_owned(),
             escalate_s: 60,
             escalate_reviews: false,
+            buttons: false,
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use purplemux_core::alerts::Kind;
 use purplemux_wire::browser::{AskKind, Item, State};
-use purplemux_wire::push::{About, Push};
+use purplemux_wire::push::{About, Buttons, Push};
 
 use super::devices::{Choices, Shows};
 
@@ -23,6 +23,8 @@ pub struct Content {
     pub tool: String,
     /// Command, question, last words or reason; one line.
     pub text: String,
+    /// It is the whole of it, on the lines that it had.
+    pub whole: bool,
     /// Background shells that go on.
     pub shells: u32,
     /// Since when, unix ms.
@@ -86,6 +88,7 @@ impl Content {
             about,
             tool: shortened(tool),
             text: shortened(&text),
+            whole: shortened(&text) == text,
             shells: detail.shells.unwrap_or(0),
             since_ms: item.since_ms,
         })
@@ -109,6 +112,7 @@ pub fn show<'a>(
     silent: bool,
     count: usize,
     choices: &'a Choices,
+    buttons: Option<Buttons>,
 ) -> Push<'a> {
     let title = choices.shows != Shows::Count;
     let everything = choices.shows == Shows::Everything;
@@ -125,6 +129,7 @@ pub fn show<'a>(
         silent,
         count,
         lang: &choices.lang,
+        buttons,
     }
 }
 
@@ -139,6 +144,7 @@ mod tests {
             about: About::Permission,
             tool: "Bash".to_owned(),
             text: "rm -rf build".to_owned(),
+            whole: true,
             shells: 0,
             since_ms: 5,
         }
@@ -149,7 +155,7 @@ mod tests {
             shows,
             ..Choices::default()
         };
-        String::from_utf8(show(&content(), 7, false, 2, &choices).bytes()).unwrap()
+        String::from_utf8(show(&content(), 7, false, 2, &choices, None).bytes()).unwrap()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! the plan of who is told when ([`purplemux_core::alerts`]); couriers carry it out. It hears of episodes from the hub
 //! and must never look at a badge to find one by itself.
 
+pub mod buttons;
 pub mod devices;
 mod keys;
 mod message;
@@ -23,6 +24,7 @@ use tracing::{debug, warn};
 use crate::hub::Snapshot;
 use crate::store::{NotificationRow, Store, SubscriptionRow};
 use crate::{clock, task};
+use buttons::Dialog;
 use devices::{Address, Choices, Delivery, Kept};
 use message::Content;
 use send::{Courier, Office, Report, Wish};
@@ -250,6 +252,12 @@ impl Push {
         Ok(())
     }
 
+    /// Whether a press on a notification's button is of one that was sent to this login.
+    #[must_use]
+    pub fn sent(&self, login: &str, dialog: &Dialog, seal: &str) -> bool {
+        self.office.sealer.holds(login, dialog, seal)
+    }
+
     /// A device wants no more.
     ///
     /// # Errors
@@ -292,7 +300,7 @@ impl Push {
         let at_work = Arc::clone(&courier);
         let work = task::spawn("courier", async move {
             loop {
-                let report = at_work.next(&push.office, &address, &choices).await;
+                let report = at_work.next(&push.office, &login, &address, &choices).await;
                 push.reported(&login, &address, report).await;
             }
         });

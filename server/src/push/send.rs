@@ -14,7 +14,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use purplemux_wire::browser::Item;
+use purplemux_wire::push::Buttons;
 use purplemux_wire::push::Push;
+use purplemux_wire::sentence::{Cause, Sentence};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use web_push_native::jwt_simple::algorithms::{ECDSAP256KeyPairLike as _, ES256KeyPair};
@@ -22,9 +24,9 @@ use web_push_native::jwt_simple::claims::Claims;
 use web_push_native::{Auth, p256::PublicKey};
 
 use super::base64;
+use super::buttons::Sealer;
 use super::devices::{Address, Choices, Delivery};
 use super::message::{self, Content};
-use purplemux_wire::sentence::{Cause, Sentence};
 
 use crate::clock;
 use crate::hub::Snapshot;
@@ -55,6 +57,8 @@ pub struct Office {
     key: ES256KeyPair,
     contact: String,
     snapshots: watch::Receiver<Arc<Snapshot>>,
+    /// Of the buttons on notifications.
+    pub sealer: Sealer,
 }
 
 /// How an attempt went.
@@ -95,6 +99,7 @@ impl Office {
             key,
             contact,
             snapshots,
+            sealer: Sealer::new(),
         }
     }
 
@@ -183,6 +188,13 @@ impl Office {
                 && over.is_none_or(|(row, stay)| item.id != row || item.episode != Some(stay))
         };
         snapshot.items.iter().filter(needs).count()
+    }
+
+    fn buttons(&self, login: &str, content: &Content, choices: &Choices) -> Option<Buttons> {
+        let snapshot = self.snapshots.borrow();
+        let mut items = snapshot.items.iter();
+        let item = items.find(|item| item.id == content.row)?;
+        self.sealer.buttons(login, item, content, choices)
     }
 
     /// Whether the stay is still what the row shows.
@@ -307,14 +319,23 @@ impl Courier {
     }
 
     /// Waits for a wish that is to be sent, delivers it and says how that went.
-    pub async fn next(&self, office: &Office, address: &Address, choices: &Choices) -> Report {
+    pub async fn next(
+        &self,
+        office: &Office,
+        login: &str,
+        address: &Address,
+        choices: &Choices,
+    ) -> Report {
         loop {
             let next = self.wishes().pop_first();
             let Some((row, wish)) = next else {
                 self.more.notified().await;
                 continue;
             };
-            if let Some(report) = self.deliver(office, address, choices, &row, &wish).await {
+            if let Some(report) = self
+                .deliver(office, login, (address, choices), &row, &wish)
+                .await
+            {
                 return report;
             }
         }
@@ -324,8 +345,8 @@ impl Courier {
     async fn deliver(
         &self,
         office: &Office,
-        address: &Address,
-        choices: &Choices,
+        login: &str,
+        (address, choices): (&Address, &Choices),
         row: &str,
         wish: &Wish,
     ) -> Option<Report> {
@@ -341,8 +362,10 @@ impl Courier {
                     if !office.holds(row, *episode) {
                         return tried;
                     }
+                    let buttons = office.buttons(login, content, choices);
+                    let count = office.count(None);
                     let payload =
-                        message::show(content, *episode, *silent, office.count(None), choices);
+                        message::show(content, *episode, *silent, count, choices, buttons);
                     (!silent, payload.bytes())
                 }
                 Wish::Close { episode } => {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use purplemux_core::event::{TabFacts, WorkspaceFacts};
 use purplemux_core::{TabId, WorkspaceId};
 use purplemux_wire::browser::{Arranged, Color, PaneTree, Resume, SplitDir};
+use purplemux_wire::sentence::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::{Refusal, is_foreign, no_tab, number, tree};
-use purplemux_wire::sentence::Cause;
 
 use crate::hub;
 use crate::store::{TabRow, WorkspaceRow};

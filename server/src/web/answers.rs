@@ -1,18 +1,19 @@
 //! The REST routes about answering: for programs that ask once and wait for the end.
 
-use axum::Json;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use http::StatusCode;
 use purplemux_wire::browser::{Answer, Sending};
+use purplemux_wire::sentence::{Cause, Sentence};
 use serde::Deserialize;
 
 use super::owner::{self, Owner};
-use super::{App, Input, Problem, Shared};
-use purplemux_wire::sentence::{Cause, Sentence};
+use super::{App, Caller, Input, Problem, Shared};
 
-use crate::answer::{Ended, Ending, LOG_MAX, Refusal, Wish};
+use crate::answer::{Ended, Ending, LOG_MAX, Refusal, Wish, unsent};
+use crate::push::buttons::Dialog;
 
 /// Body of `POST /api/tabs/{id}/answer`.
 #[derive(Debug, Deserialize)]
@@ -38,6 +39,63 @@ pub async fn answer(
         ask: given.ask,
         reading: given.reading,
         answer: given.answer,
+    };
+    ended(app.answers.answer(wish, asker).await).await
+}
+
+/// Body of `POST /api/push/answer`: what the notification carried, and which button was pressed.
+#[derive(Debug, Deserialize)]
+pub struct Pressed {
+    #[serde(flatten)]
+    dialog: Dialog,
+    seal: String,
+    button: Button,
+}
+
+/// The buttons of a notification.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Button {
+    Yes,
+    No,
+}
+
+/// `POST /api/push/answer`: a button on a notification. A service worker has no secret to show; the seal that came with
+/// the notification stands for it, and is good for these two answers alone.
+///
+/// # Errors
+/// 401 for a seal that is not of this login and this run of the server, 409 with the reason: nothing was typed.
+pub async fn pressed(
+    State(app): Shared,
+    Extension(caller): Extension<Caller>,
+    Owner(asker): Owner,
+    Input(pressed): Input<Pressed>,
+) -> Result<Response, Problem> {
+    let Pressed {
+        dialog,
+        seal,
+        button,
+    } = pressed;
+    let sent = match &caller {
+        Caller::Login { id, .. } => app.push.sent(id, &dialog, &seal),
+        Caller::Local | Caller::Stranger => false,
+    };
+    if !sent {
+        return Err(Problem::of(
+            StatusCode::UNAUTHORIZED,
+            unsent(Cause::ButtonTooOld),
+        ));
+    }
+    let option = match button {
+        Button::Yes => dialog.yes,
+        Button::No => dialog.no,
+    };
+    let wish = Wish {
+        request: 0,
+        item: dialog.item,
+        ask: dialog.ask,
+        reading: dialog.reading,
+        answer: Answer::Choose { option },
     };
     ended(app.answers.answer(wish, asker).await).await
 }

@@ -9,12 +9,12 @@ use axum::response::{AppendHeaders, IntoResponse, Response};
 use axum::{Extension, Json};
 use http::{StatusCode, header};
 use purplemux_wire::browser::{Item, Workspace};
+use purplemux_wire::sentence::{Cause, Notice};
 use serde::{Deserialize, Serialize};
 
 use super::auth::Denied;
 use super::owner::Owner;
 use super::{App, Caller, Input, Problem, SentTo, Shared};
-use purplemux_wire::sentence::{Cause, Notice};
 
 use crate::conversations::{self, Conversation};
 use crate::hub::Snapshot;

@@ -9,11 +9,11 @@ use purplemux_core::AgentKey;
 use purplemux_core::view::Item;
 use purplemux_wire::explain::{self, Explanation, Known, Look, TRANSITIONS_MAX, Transition};
 use purplemux_wire::journal::{self, What};
+use purplemux_wire::sentence::Cause;
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::{App, Problem, Shared};
-use purplemux_wire::sentence::Cause;
 
 use crate::{clock, hub, sys};
 

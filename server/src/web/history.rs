@@ -11,11 +11,11 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use http::StatusCode;
 use purplemux_core::TabId;
+use purplemux_wire::sentence::Cause;
 use serde::{Deserialize, Serialize};
 
 use super::owner::Owner;
 use super::{App, Problem, Shared};
-use purplemux_wire::sentence::Cause;
 
 use crate::tmux::{Error, Session};
 

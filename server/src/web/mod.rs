@@ -315,6 +315,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/api/devices/{id}", delete(notices::revoke))
         .layer(axum::middleware::from_fn(proven));
     let sockets = Router::new()
+        .route("/api/push/answer", post(answers::pressed))
         .route("/api/status", get(status_ws::open))
         .route("/api/terminal", get(terminal_ws::open))
         .layer(axum::middleware::from_fn(known));

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
+use purplemux_wire::sentence::Cause;
 use serde::Deserialize;
 
 use super::owner::Owner;
 use super::{Caller, Input, Problem, Shared};
-use purplemux_wire::sentence::Cause;
 
 use crate::push::devices::{Address, Choices};
 use crate::push::read_address;

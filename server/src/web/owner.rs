@@ -11,9 +11,9 @@ use std::sync::Arc;
 use axum::extract::{ConnectInfo, FromRequestParts};
 use http::StatusCode;
 use http::request::Parts;
+use purplemux_wire::sentence::Cause;
 
 use super::{App, Caller, Peer, Problem};
-use purplemux_wire::sentence::Cause;
 
 use crate::answer::Asker;
 use crate::ingest::process::ancestors;

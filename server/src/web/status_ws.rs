@@ -15,13 +15,13 @@ use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
 use purplemux_core::{AgentKey, EpisodeId, Event, HostId};
 use purplemux_wire::browser::{Changes, ClientMsg, Level, ServerMsg, diff};
+use purplemux_wire::sentence::{Cause, Sentence};
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::Instant;
 use tracing::debug;
 
 use super::terminal_ws::{farewell, greet};
 use super::{App, Caller, Peer, Shared, owner};
-use purplemux_wire::sentence::{Cause, Sentence};
 
 use crate::answer::{Asker, Ended, Ending, Refusal, Told, Wish, unsent};
 use crate::hub::{Snapshot, Stopped};

@@ -16,13 +16,13 @@ use http::StatusCode;
 use purplemux_core::{AgentKey, TabId};
 use purplemux_wire::browser::ClientMsg;
 use purplemux_wire::frame::{FromViewer, ToViewer};
+use purplemux_wire::sentence::Cause;
 use serde::Deserialize;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use super::owner::Owner;
 use super::{App, Caller, Problem, Shared};
-use purplemux_wire::sentence::Cause;
 
 use crate::ingest::process::foreign_pane;
 use crate::pane::{Ask, Shown, Size, Terminal};

@@ -100,6 +100,25 @@ impl Actor {
         file.to_string()
     }
 
+    /// Tells of an event as Claude's hooks do.
+    pub fn hook(&self, server: &TestServer, event: &str, body: &Value) {
+        let mut body = body.clone();
+        body["hook_event_name"] = json!(event);
+        body["session_id"] = json!(format!("00000000-0000-4000-8000-{:012}", self.pid));
+        let id = format!("{event}-{}", now_ms());
+        let headers = [
+            ("x-pmux-token", server.token()),
+            ("x-pmux-event", event.to_owned()),
+            ("x-pmux-pid", self.pid.to_string()),
+            ("x-pmux-start", self.start.to_string()),
+            ("x-pmux-id", id),
+        ];
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(k, v)| (*k, v.as_str())).collect();
+        let body = body.to_string();
+        let told = server.local("POST", "/api/status/hook", &headers, body.as_bytes());
+        assert_eq!(told.status, 204, "{}", told.text());
+    }
+
     pub fn file(&self) -> PathBuf {
         self.sessions.join(format!("{}.json", self.pid))
     }

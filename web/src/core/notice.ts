@@ -1,7 +1,9 @@
 // What a notification says, from the facts that were pushed. Owns the words' choice and when several become one; must
 // never say more than the push carried, and never translate Claude's own words.
 
-import type { Push } from "../wire/protocol.ts";
+import type { Buttons, Push, Sentence } from "../wire/protocol.ts";
+import type { Sentences } from "../wire/sentences.ts";
+import { inWords } from "./sentence.ts";
 import type { Say } from "./words.ts";
 
 /** One notification as the browser is to show it. */
@@ -21,7 +23,15 @@ export type NoticeData = {
   rows: { row: string; title: string; episode: number; since_ms: number }[];
   /** When it was shown, unix ms. */
   at_ms: number;
+  /** What a press on Yes or No sends. */
+  buttons?: Buttons | undefined;
+  /** The language of its words. */
+  lang?: string | undefined;
 };
+
+/** The names of the buttons, as the browser gives them back. */
+export const BUTTONS = ["yes", "no"] as const;
+export type Button = (typeof BUTTONS)[number];
 
 /** From the worker to a page that is open already; null: no single row was tapped. */
 export type Opened = { type: "open"; row: string | null };
@@ -75,7 +85,7 @@ export function noticeOf(push: Show, shown: readonly NoticeData[], nowMs: number
     body: body(push, say),
     tag: push.row,
     silent: push.silent || shown.some(same),
-    data: { rows: [{ row: push.row, title: push.title ?? "", episode: push.episode, since_ms: push.since_ms }], at_ms: nowMs },
+    data: { rows: [{ row: push.row, title: push.title ?? "", episode: push.episode, since_ms: push.since_ms }], at_ms: nowMs, buttons: push.buttons, lang: push.lang },
   };
 }
 
@@ -86,16 +96,17 @@ export function merged(notice: Notice, shown: readonly NoticeData[], say: Say): 
   if (own === undefined || own.title === "") return null;
   const recent = shown.filter((old) => notice.data.at_ms - old.at_ms <= MERGE_WITHIN_MS);
   const rows = recent.flatMap((old) => old.rows).filter(({ row }) => row !== own.row);
-  return rows.length + 1 < MERGE_COUNT_MIN ? null : several([...rows, own], notice.data.at_ms, say);
+  return rows.length + 1 < MERGE_COUNT_MIN ? null : several([...rows, own], notice.data, say);
 }
 
 /** What is left of a notification when one row is over: null where nothing is. */
 export function without(old: NoticeData, row: string, episode: number, say: Say): Notice | null {
   const rows = old.rows.filter((known) => known.row !== row || known.episode !== episode);
-  return rows.length === 0 ? null : several(rows, old.at_ms, say);
+  return rows.length === 0 ? null : several(rows, old, say);
 }
 
-function several(rows: NoticeData["rows"], at_ms: number, say: Say): Notice {
+/** It has no buttons: what they would answer could not be told. */
+function several(rows: NoticeData["rows"], { at_ms, lang }: NoticeData, say: Say): Notice {
   const [a, b, ...others] = rows.map(({ title }) => title);
   const names = [a, b].filter((name) => name !== undefined).join(say("notice.and"));
   return {
@@ -103,6 +114,16 @@ function several(rows: NoticeData["rows"], at_ms: number, say: Say): Notice {
     body: others.length === 0 ? names : say("notice.more", { names, n: others.length }),
     tag: MERGED,
     silent: false,
-    data: { rows, at_ms },
+    data: { rows, at_ms, lang },
   };
+}
+
+/** What the server makes of a press: null where it was sent. */
+export type Outcome = { error: string; said?: Sentence } | "unreachable" | null;
+
+/** In place of a notification whose button did nothing: it says so, and its tap opens the session. */
+export function undone(old: NoticeData, outcome: NonNullable<Outcome>, say: Say, words: Sentences): Notice {
+  const [row] = old.rows;
+  const why = outcome === "unreachable" ? say("notice.unreachable") : inWords(outcome.said, outcome.error, words);
+  return { title: row === undefined || row.title === "" ? "purplemux" : row.title, body: why, tag: row?.row ?? MERGED, silent: false, data: { ...old, buttons: undefined } };
 }

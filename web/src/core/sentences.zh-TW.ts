@@ -77,6 +77,7 @@ export const CHINESE: Sentences = {
     shell_ended: ["這個分頁的 shell 已結束。", "重新開啟分頁即可再次啟動。"],
     tmux_busy: ["tmux 太忙。", "請再試一次。"],
     row_gone: ["那一列已經不在。", "不需要再做什麼。"],
+    button_too_old: ["這則通知來自 purplemux 先前的執行，或不是送給這個裝置的。", "請開啟工作階段在那裡回覆。"],
     agents_may_not: ["這件事要由你來做，而提出要求的是 Claude Code 啟動的程式。", "由你輸入 `purplemux workspace agents WORKSPACE --allow`，即可允許該工作區的代理程式這麼做。"],
     asker_unknown: ["無法得知是誰提出要求。", "請登入，或在那台機器使用命令列。"],
     asker_ended: ["提出要求的程式已結束。", "請再要求一次，並等待回覆。"],

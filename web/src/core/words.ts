@@ -350,6 +350,9 @@ const en = {
   "notice.more": "{names}, {n} more",
   "notice.and": ", ",
   "notice.count": "{n} need you",
+  "notice.yes": "Yes",
+  "notice.no": "No",
+  "notice.unreachable": "Not answered: the server can’t be reached. Open the session to answer.",
   "notice.test": "Test. Notifications reach this device.",
 
   "card.part": "{n} of {m}",
@@ -415,6 +418,8 @@ const en = {
   "alerts.everything": "Everything",
   "alerts.titleOnly": "Title only",
   "alerts.count": "Count only",
+  "alerts.buttons": "Yes and No on notifications of plain permissions",
+  "alerts.buttonsAbout": "Only where the lock screen shows everything, and never “don’t ask again”.",
   "alerts.quiet": "Quiet hours",
   "alerts.from": "From",
   "alerts.to": "To",

@@ -347,6 +347,9 @@ const zhTW: Words = {
   "notice.more": "{names}，還有 {n} 個",
   "notice.and": "、",
   "notice.count": "有 {n} 件事需要你",
+  "notice.yes": "是",
+  "notice.no": "否",
+  "notice.unreachable": "未回覆：無法連上伺服器。請開啟工作階段回覆。",
   "notice.test": "測試：此裝置可以收到通知。",
 
   "card.part": "第 {n}／{m} 題",
@@ -412,6 +415,8 @@ const zhTW: Words = {
   "alerts.everything": "顯示全部",
   "alerts.titleOnly": "只顯示標題",
   "alerts.count": "只顯示數量",
+  "alerts.buttons": "在單純權限的通知上顯示「是」與「否」",
+  "alerts.buttonsAbout": "僅在鎖定畫面顯示全部內容時提供，且不含「不再詢問」。",
   "alerts.quiet": "勿擾時段",
   "alerts.from": "從",
   "alerts.to": "到",

@@ -79,6 +79,7 @@ export const ENGLISH: Sentences = {
     shell_ended: ["The shell in this tab has ended.", "Reopen the tab to start it again."],
     tmux_busy: ["tmux was too busy.", "Try again."],
     row_gone: ["That row is gone.", "There is nothing more to do."],
+    button_too_old: ["This notification is of another run of purplemux, or was not sent to this device.", "Open the session and answer there."],
     agents_may_not: ["This is the person’s to do, and it was asked by a program that Claude Code started.", "`purplemux workspace agents WORKSPACE --allow`, typed by the person, lets the agents of a workspace do it."],
     asker_unknown: ["It can’t be told who asks.", "Sign in, or use the command line on that machine."],
     asker_ended: ["The program that asked has ended.", "Ask again, and wait for the answer."],

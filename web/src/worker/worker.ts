@@ -1,10 +1,13 @@
 // The service worker: shows what is pushed, takes back what is over, and opens the session that was tapped. It keeps
-// nothing, fetches nothing and caches nothing; the browser starts it for each message.
+// nothing and caches nothing; the browser starts it for each message. All that it ever asks of the server is the answer
+// of a button that the person pressed, once.
 
-import { merged, type NoticeData, noticeOf, type Opened, without } from "../core/notice.ts";
+import { type Button, BUTTONS, merged, type NoticeData, noticeOf, type Opened, type Outcome, undone, without } from "../core/notice.ts";
+import { CHINESE } from "../core/sentences.zh-TW.ts";
 import { chooseLanguage, sayer } from "../core/words.ts";
 import "../core/words.zh-TW.ts";
 import type { Push } from "../wire/protocol.ts";
+import { ENGLISH } from "../wire/sentences.ts";
 
 declare const self: ServiceWorkerGlobalScope;
 
@@ -58,7 +61,9 @@ async function take(push: Push): Promise<void> {
 function show(notice: ReturnType<typeof noticeOf>): Promise<void> {
   const { title, body, tag, silent, data } = notice;
   // `renotify` with the same tag sounds again; it is not in every browser's types.
-  const options = { body, tag, silent, data, icon: ICON, renotify: !silent };
+  const say = sayer(languageOf(data));
+  const actions = data.buttons === undefined ? [] : BUTTONS.map((action) => ({ action, title: say(`notice.${action}`) }));
+  const options = { body, tag, silent, data, icon: ICON, renotify: !silent, actions };
   return self.registration.showNotification(title, options);
 }
 
@@ -82,9 +87,37 @@ async function badge(count: number): Promise<void> {
 
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
-  const rows = (event.notification.data as NoticeData | null)?.rows ?? [];
+  const data = event.notification.data as NoticeData | null;
+  const rows = data?.rows ?? [];
+  const button = BUTTONS.find((known) => known === event.action);
+  if (button !== undefined && data?.buttons !== undefined) {
+    event.waitUntil(press(data, button));
+    return;
+  }
   event.waitUntil(open(rows.length === 1 ? (rows[0]?.row ?? null) : null));
 });
+
+/** One that an earlier worker has shown names none. */
+const languageOf = (data: NoticeData) => chooseLanguage(data.lang === undefined ? [] : [data.lang]);
+
+/** Answers as the button says. Where nothing came of it a notification says why; it is not tried again. */
+async function press(data: NoticeData, button: Button): Promise<void> {
+  const outcome = await answer(data, button);
+  if (outcome === null) return;
+  const language = languageOf(data);
+  await show(undone(data, outcome, sayer(language), language === "zh-TW" ? CHINESE : ENGLISH));
+}
+
+async function answer({ rows, buttons }: NoticeData, button: Button): Promise<Outcome> {
+  const body = JSON.stringify({ item: rows[0]?.row, ...buttons, button });
+  try {
+    const response = await fetch("/api/push/answer", { method: "POST", headers: { "content-type": "application/json" }, body, cache: "no-store" });
+    return response.ok ? null : ((await response.json()) as Outcome);
+  } catch {
+    // No way to the server, or something in between that answers in its place.
+    return "unreachable";
+  }
+}
 
 /** A page that is open shows it; otherwise one is opened there. Nothing is started or resumed. */
 async function open(row: string | null): Promise<void> {
