@@ -282,6 +282,11 @@ export async function notifications(): Promise<Past[]> {
   return (await (await ask("GET", "/api/notifications")).json()) as Past[];
 }
 
+/** Settings that all of the person's devices share: these beside the others. */
+export async function changeSettings(some: Readonly<Record<string, unknown>>): Promise<void> {
+  await ask("PATCH", "/api/settings", some);
+}
+
 /** A signed-in browser. */
 export type Login = { id: string; name: string; created_ms: number; seen_ms: number; this: boolean };
 

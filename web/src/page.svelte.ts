@@ -10,7 +10,7 @@ import { deviceName } from "./core/device.ts";
 import { beside, equalSizes, focused, homeOf, onDesk, type Pane, paneOf, panesIn, parseView, place, pruned, reordered, settled, showing, shownIn, splitIn, type View, type Way, zoomed } from "./core/layout.ts";
 import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
 import { Link, type Phase } from "./link.ts";
-import { settings } from "./settings.svelte.ts";
+import { settings, shared } from "./settings.svelte.ts";
 import type { Answer, ClientMsg, Item, ServerMsg, SplitDir, Workspace } from "./wire/protocol.ts";
 
 export type Gate =
@@ -164,6 +164,9 @@ class Page {
   /** Call once. `code` is the one-time code that was in the address, already removed from it. */
   async start(code: string | null): Promise<void> {
     this.#listen();
+    shared.send = async (some) => {
+      if (this.gate.at === "in") await this.#try(settings.say("said.settingsFailed"), () => api.changeSettings(some));
+    };
     if (code !== null) await this.signIn(code);
     else if (api.storedSecret() === null) this.gate = { at: "signed-out", why: null };
     else this.#enter();
@@ -657,6 +660,10 @@ class Page {
 
   /** What came of something that was asked for. */
   #tell(msg: ServerMsg): void {
+    if (msg.type === "settings") {
+      shared.take(msg.settings);
+      return;
+    }
     if (msg.type === "stopped") {
       if (msg.outcome !== "sending") this.#noLongerStopping(msg.request);
       if (msg.why !== null) this.complaint = settings.tell(msg.said, msg.why);

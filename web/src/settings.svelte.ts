@@ -1,5 +1,7 @@
-// What this browser remembers for its person: theme, language, motion, keys, sidebar, the tab looked at last. Owns localStorage but
-// for the login; a browser that refuses storage forgets, and that is all that happens.
+// What the person has chosen. Theme, language, motion, announcements, keys and the terminals' colours follow them to every
+// device by way of the server; the sidebar, the size of a terminal's text and the tab looked at last are this device's
+// own. Owns localStorage but for the login, where all of it is kept for the next start; a browser that refuses storage
+// forgets, and that is all that happens.
 
 import { type Bindings, DEFAULTS, readBindings } from "./core/keys.ts";
 import { inWords } from "./core/sentence.ts";
@@ -55,6 +57,51 @@ async function loadSentences(language: Language): Promise<Sentences | null> {
   }
 }
 
+/** Settings that all devices of the person share, by their names in `/api/settings`. */
+export type Shared = Readonly<Record<string, unknown>>;
+
+/** A reader of one shared setting: takes the value that another device chose, if it is one. */
+type Taken = (value: unknown) => void;
+
+/** What the server keeps for all devices: which ones there are, and what is on its way there. */
+class Sharing {
+  #readers = new Map<string, Taken>();
+  /** As the server last said. */
+  #all: Shared = {};
+  /** How many changes of ours are on their way, by setting: until then the server's word is an older one. */
+  #sending = new Map<string, number>();
+  /** Tells the server; the page says how. Rejects if it was not kept. */
+  send: ((change: Shared) => Promise<void>) | null = null;
+
+  /** Reads it now, if it is known, and at every change. */
+  follow(name: string, taken: Taken): void {
+    this.#readers.set(name, taken);
+    if (name in this.#all) taken(this.#all[name]);
+  }
+
+  take(all: Shared): void {
+    const before = this.#all;
+    this.#all = all;
+    for (const [name, taken] of this.#readers) {
+      if (!(name in all) || this.#sending.has(name) || JSON.stringify(before[name]) === JSON.stringify(all[name])) continue;
+      taken(all[name]);
+    }
+  }
+
+  tell(name: string, value: unknown): void {
+    if (this.send === null) return;
+    this.#sending.set(name, (this.#sending.get(name) ?? 0) + 1);
+    const done = () => {
+      const left = (this.#sending.get(name) ?? 1) - 1;
+      if (left > 0) this.#sending.set(name, left);
+      else this.#sending.delete(name);
+    };
+    void this.send({ [name]: value }).then(done, done);
+  }
+}
+
+export const shared = new Sharing();
+
 class Settings {
   #theme = $state<Theme>(THEMES.find((theme) => theme === recall("theme")) ?? "system");
   #language = $state<Language>(LANGUAGES.find((language) => language === recall("language")) ?? chooseLanguage(navigator.languages));
@@ -68,12 +115,22 @@ class Settings {
   constructor() {
     this.#applyTheme();
     this.#applyMotion();
+    const one = <T extends string>(all: readonly T[], value: unknown) => all.find((known) => known === value);
+    shared.follow("theme", (value) => this.#setTheme(one(THEMES, value) ?? this.#theme));
+    shared.follow("language", (value) => this.#setLanguage(one(LANGUAGES, value) ?? this.#language));
+    shared.follow("motion", (value) => this.#setMotion(one(MOTIONS, value) ?? this.#motion));
+    shared.follow("announce", (value) => this.#setAnnounce(one(ANNOUNCE, value) ?? this.#announce));
+    shared.follow("keys", (value) => this.#setKeys(readBindings(JSON.stringify(value))));
   }
 
   get theme(): Theme {
     return this.#theme;
   }
   set theme(theme: Theme) {
+    this.#setTheme(theme);
+    shared.tell("theme", theme);
+  }
+  #setTheme(theme: Theme): void {
     this.#theme = theme;
     remember("theme", theme === "system" ? null : theme);
     this.#applyTheme();
@@ -83,6 +140,11 @@ class Settings {
     return this.#language;
   }
   set language(language: Language) {
+    this.#setLanguage(language);
+    shared.tell("language", language);
+  }
+  #setLanguage(language: Language): void {
+    if (language === this.#language) return;
     remember("language", language);
     void Promise.all([loadWords(language), loadSentences(language)]).then(([, sentences]) => {
       this.#sentences = sentences;
@@ -111,6 +173,10 @@ class Settings {
     return this.#motion;
   }
   set motion(motion: Motion) {
+    this.#setMotion(motion);
+    shared.tell("motion", motion);
+  }
+  #setMotion(motion: Motion): void {
     this.#motion = motion;
     remember("motion", motion === "full" ? null : motion);
     this.#applyMotion();
@@ -120,6 +186,10 @@ class Settings {
     return this.#announce;
   }
   set announce(announce: Announce) {
+    this.#setAnnounce(announce);
+    shared.tell("announce", announce);
+  }
+  #setAnnounce(announce: Announce): void {
     this.#announce = announce;
     remember("announce", announce === "all" ? null : announce);
   }
@@ -128,6 +198,10 @@ class Settings {
     return this.#keys;
   }
   set keys(keys: Bindings) {
+    this.#setKeys(keys);
+    shared.tell("keys", keys);
+  }
+  #setKeys(keys: Bindings): void {
     this.#keys = keys;
     remember("keys", keys.layer === DEFAULTS.layer && Object.keys(keys.own).length === 0 ? null : JSON.stringify(keys));
   }

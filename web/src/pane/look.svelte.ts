@@ -1,8 +1,9 @@
-// How terminals look on this device, and what programs in them may do to it. Owns the choices; they come with the
-// terminal and not with the page.
+// How terminals look, and what programs in them may do to this device. The colours follow the person to every device; the
+// size of the text and the clipboard are this device's own. Owns the choices; they come with the terminal and not with
+// the page.
 
 import { PALETTES, type Palette } from "../core/palette-names.ts";
-import { recall, remember } from "../settings.svelte.ts";
+import { recall, remember, shared } from "../settings.svelte.ts";
 
 /** Sizes of the terminal's text, px; beyond them nothing can be read or nothing fits. */
 export const FONT_PX_MIN = 8;
@@ -17,11 +18,19 @@ class Look {
   #fontPx = $state<number | null>(fontPxOf(Number(recall("fontPx") ?? Number.NaN)));
   #clipboard = $state<Clipboard>(CLIPBOARD.find((choice) => choice === recall("clipboard")) ?? "ask");
 
+  constructor() {
+    shared.follow("palette", (value) => this.#setPalette(PALETTES.find((known) => known === value) ?? this.#palette));
+  }
+
   /** The terminal's colours. */
   get palette(): Palette {
     return this.#palette;
   }
   set palette(palette: Palette) {
+    this.#setPalette(palette);
+    shared.tell("palette", palette);
+  }
+  #setPalette(palette: Palette): void {
     this.#palette = palette;
     remember("palette", palette === "purple" ? null : palette);
   }
