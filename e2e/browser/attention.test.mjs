@@ -139,6 +139,72 @@ test("M01 M04 M06 a notification says what is asked, is one per row, opens its s
   assert.deepEqual(page.faults, []);
 });
 
+test("A02 M06 a button on a notification answers once, and one that did nothing says why in the person's language", async () => {
+  const page = await lab.open({ flags: READABLE, permissions: ["notifications"] });
+  const tab = await lab.tab("terminal", 0);
+  await row(page, tab).waitFor();
+  await page.evaluate(() => navigator.serviceWorker.register("/worker.js").then(() => navigator.serviceWorker.ready));
+  const worker = await until("the worker", () => page.context().serviceWorkers()[0]);
+  const devtools = await page.context().newCDPSession(page);
+  const registrations = new Map();
+  devtools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: known }) => known.forEach((found) => registrations.set(found.scopeURL, found.registrationId)));
+  await devtools.send("ServiceWorker.enable");
+  const origin = new URL(page.url()).origin;
+  const registrationId = await until("the registration", () => registrations.get(`${origin}/`));
+  const deliver = (message) => devtools.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data: JSON.stringify(message) });
+  const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map(({ title, body, actions }) => ({ title, body, actions: actions.map((one) => `${one.action}: ${one.title}`) })));
+  const press = (action) =>
+    worker.evaluate(async (action) => {
+      const [notification] = await self.registration.getNotifications();
+      self.dispatchEvent(new NotificationEvent("notificationclick", { notification, action }));
+    }, action);
+
+  const buttons = { ask: 7, reading: "r", yes: 0, no: 2, seal: "AAAA" };
+  const push = { type: "show", row: tab.id, episode: 7, about: "permission", title: "shop", tool: "Bash", text: "touch a.txt", since_ms: 1, silent: false, count: 1, lang: "en" };
+  // Who did not choose them has none: the server sends none.
+  await deliver(push);
+  await until("the notification", async () => (await shown()).length === 1);
+  assert.deepEqual((await shown())[0].actions, []);
+  await deliver({ ...push, episode: 8, buttons });
+  await until("its buttons", async () => (await shown())[0]?.actions.join() === "yes: Yes,no: No");
+
+  // To the server itself: it has sent no such notification.
+  await press("yes");
+  await until("the refusal", async () => (await shown())[0]?.body === "This notification is of another run of purplemux, or was not sent to this device. Nothing was sent. Open the session and answer there.");
+  assert.deepEqual(await shown(), [{ title: "shop", body: (await shown())[0].body, actions: [] }], "it is not offered again");
+  await deliver({ ...push, episode: 9, lang: "zh-TW", buttons });
+  await until("the buttons in Chinese", async () => (await shown())[0]?.actions.join() === "yes: 是,no: 否");
+  await press("no");
+  await until("the refusal in Chinese", async () => (await shown())[0]?.body === "這則通知來自 purplemux 先前的執行，或不是送給這個裝置的。未送出任何內容。請開啟工作階段在那裡回覆。");
+
+  // What is asked of the server, word for word, and what its answers become.
+  const answered = (status, body) => worker.evaluate(([status, body]) => {
+    self.asked = [];
+    self.fetch = async (path, init) => {
+      self.asked.push([path, init.method, JSON.parse(init.body)]);
+      if (status === 0) throw new TypeError("no way there");
+      return new Response(JSON.stringify(body), { status });
+    };
+  }, [status, body]);
+  await answered(200, { outcome: "sent", what: "No", why: null });
+  await deliver({ ...push, episode: 10, buttons });
+  await until("the notification", async () => (await shown())[0]?.actions.length === 2);
+  await press("no");
+  await until("it is gone", async () => (await shown()).length === 0);
+  assert.deepEqual(await worker.evaluate(() => self.asked), [["/api/push/answer", "POST", { item: tab.id, ...buttons, button: "no" }]]);
+  await answered(409, { error: "This prompt changed. Nothing was sent. Read the new one, then answer it.", said: { code: "prompt_changed", then: "nothing_sent" } });
+  await deliver({ ...push, episode: 11, buttons });
+  await until("the notification", async () => (await shown())[0]?.actions.length === 2);
+  await press("yes");
+  await until("why", async () => (await shown())[0]?.body === "This prompt changed. Nothing was sent. Read the new one, then answer it.");
+  await answered(0, null);
+  await deliver({ ...push, episode: 12, buttons });
+  await until("the notification", async () => (await shown())[0]?.actions.length === 2);
+  await press("yes");
+  await until("no way there", async () => (await shown())[0]?.body === "Not answered: the server can’t be reached. Open the session to answer.");
+  assert.deepEqual(page.faults, []);
+});
+
 test("a device switches notifications on, chooses, tests them, and signs another out", async () => {
   const taken = [];
   const service = createServer((request, answer) => {
@@ -173,6 +239,9 @@ test("a device switches notifications on, chooses, tests them, and signs another
   await dialog.getByLabel("From").waitFor();
   await dialog.getByRole("combobox", { name: "On the lock screen" }).selectOption("everything");
   await until("the choice is kept", async () => (await dialog.getByRole("combobox", { name: "On the lock screen" }).inputValue()) === "everything");
+  const yesNo = dialog.getByRole("checkbox", { name: /^Yes and No on notifications/ });
+  await yesNo.click();
+  await until("the buttons are chosen", async () => yesNo.isChecked());
   await dialog.getByRole("button", { name: "Send a test" }).click();
   await dialog.getByText("delivered").waitFor();
   assert.equal(taken.length, 1);

@@ -115,8 +115,8 @@ test("a card arms, says what became of a press, and no option moves", async () =
   await words.press("Enter");
   await until("the answer", () => played.answers().length === 2);
   assert.deepEqual(played.answers()[1].answer, { do: "words", text: "do something else" });
-  played.say({ type: "refused", request: played.answers()[1].request, why: "A menu is open in the terminal. Nothing was sent." });
-  await card.getByText("A menu is open in the terminal. Nothing was sent.").waitFor();
+  played.say({ type: "refused", request: played.answers()[1].request, why: "A menu is open in the terminal. Nothing was sent. Close it there.", said: { code: "menu_open", then: "nothing_sent" } });
+  await card.getByText("A menu is open in the terminal. Nothing was sent. Close it there.").waitFor();
   assert.equal(await page.getByRole("alert").filter({ hasText: "menu" }).count(), 0, "it is said on the card and nowhere else");
   assert.deepEqual(await places(card), before);
   assert.deepEqual(await violations(page), []);

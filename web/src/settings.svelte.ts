@@ -4,10 +4,9 @@
 // forgets, and that is all that happens.
 
 import { type Bindings, DEFAULTS, readBindings } from "./core/keys.ts";
-import { inWords } from "./core/sentence.ts";
+import { inWords, named, type Spoken } from "./core/sentence.ts";
 import { chooseLanguage, type Language, LANGUAGES, type Say, sayer } from "./core/words.ts";
 import type { Sentence } from "./wire/protocol.ts";
-import type { Sentences } from "./wire/sentences.ts";
 
 export const THEMES = ["system", "dark", "light"] as const;
 export type Theme = (typeof THEMES)[number];
@@ -49,7 +48,7 @@ async function loadWords(language: Language): Promise<void> {
 }
 
 /** What the server says; null: it does not come, and its own English is shown. */
-async function loadSentences(language: Language): Promise<Sentences | null> {
+async function loadSentences(language: Language): Promise<Spoken | null> {
   try {
     return language === "zh-TW" ? (await import("./core/sentences.zh-TW.ts")).CHINESE : (await import("./wire/sentences.ts")).ENGLISH;
   } catch {
@@ -110,7 +109,7 @@ class Settings {
   #announce = $state<Announce>(ANNOUNCE.find((announce) => announce === recall("announce")) ?? "all");
   #keys = $state.raw<Bindings>(readBindings(recall("keys")));
   #say = $derived(sayer(this.#language));
-  #sentences = $state.raw<Sentences | null>(null);
+  #sentences = $state.raw<Spoken | null>(null);
 
   constructor() {
     this.#applyTheme();
@@ -159,6 +158,10 @@ class Settings {
   /** A sentence of the server's in the person's language; `english` is the same as the server wrote it. */
   tell(said: Sentence | null | undefined, english: string): string {
     return inWords(said, english, this.#sentences);
+  }
+  /** What the server calls somebody or something, in the person's language. */
+  name(by: string): string {
+    return named(by, this.#sentences);
   }
 
   get sidebar(): boolean {

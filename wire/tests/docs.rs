@@ -97,7 +97,7 @@ fn card() -> Card {
         reject: true,
         words: true,
         cannot: Some("c".into()),
-        said: None,
+        said: Some(purplemux_wire::sentence::Cause::Over.into()),
     }
 }
 

@@ -38,8 +38,6 @@ const AGE_MS_MAX: i64 = 7 * 24 * 60 * 60 * 1000;
 /// … and the oldest beyond this many bytes.
 const BYTES_MAX: u64 = 200 * 1024 * 1024;
 
-/// What is said while nothing can be written.
-
 /// One record as it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {

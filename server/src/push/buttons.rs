@@ -43,7 +43,7 @@ impl std::fmt::Debug for Sealer {
 impl Sealer {
     /// One with a key of its own.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn fresh() -> Self {
         Self(rand::random())
     }
 
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a02_a_seal_is_of_one_dialog_for_one_login() {
-        let sealer = Sealer::new();
+        let sealer = Sealer::fresh();
         let seal = base64::encode(&sealer.digest("me", &dialog()));
         assert!(sealer.holds("me", &dialog(), &seal));
         assert!(!sealer.holds("you", &dialog(), &seal));
@@ -154,6 +154,6 @@ mod tests {
             assert!(!sealer.holds("me", &other, &seal), "{other:?}");
         }
         assert!(!sealer.holds("me", &dialog(), ""));
-        assert!(!Sealer::new().holds("me", &dialog(), &seal));
+        assert!(!Sealer::fresh().holds("me", &dialog(), &seal));
     }
 }

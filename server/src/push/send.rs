@@ -99,7 +99,7 @@ impl Office {
             key,
             contact,
             snapshots,
-            sealer: Sealer::new(),
+            sealer: Sealer::fresh(),
         }
     }
 

@@ -86,7 +86,11 @@ async fn run(app: Arc<App>, caller: Caller, peer: Peer, mut socket: WebSocket) {
 /// What the reading loop asks of the writing one.
 enum Reply {
     Snapshot,
-    Say(ServerMsg),
+    Say(Box<ServerMsg>),
+}
+
+fn say(message: ServerMsg) -> Reply {
+    Reply::Say(Box::new(message))
 }
 
 async fn read(
@@ -133,7 +137,7 @@ async fn read(
                 episode,
             })
             .await
-            .map(Reply::Say),
+            .map(say),
             Ok(ClientMsg::Dismiss {
                 request,
                 item,
@@ -142,7 +146,7 @@ async fn read(
                 Event::Dismissed { agent, episode }
             })
             .await
-            .map(Reply::Say),
+            .map(say),
             Ok(ClientMsg::Answer {
                 request,
                 item,
@@ -166,7 +170,7 @@ async fn read(
                     let why = ended.err()?;
                     Some(refused(request, why))
                 };
-                follow(app, ending, &replies, told).map(Reply::Say)
+                follow(app, ending, &replies, told).map(say)
             }
             Ok(ClientMsg::Stop { request, item }) => {
                 let ending = match asker.clone() {
@@ -185,7 +189,7 @@ async fn read(
                         Err(why) => refused(request, why),
                     })
                 };
-                follow(app, ending, &replies, told).map(Reply::Say)
+                follow(app, ending, &replies, told).map(say)
             }
             Err(_) => return (close_code::POLICY, "not understood"),
         };
@@ -223,7 +227,7 @@ fn follow(
             && let Some(message) = told(ended)
         {
             // The viewer may have gone.
-            drop(replies.send(Reply::Say(message)).await);
+            drop(replies.send(say(message)).await);
         }
     };
     task::spawn("an answer's end", app.tasks.track_future(told));
@@ -329,7 +333,7 @@ impl Viewer {
                     },
                     reply = self.waiting.recv() => match reply {
                         Some(Reply::Snapshot) => break self.snapshot(app),
-                        Some(Reply::Say(message)) => break message,
+                        Some(say(message)) => break *message,
                         None => return (close_code::NORMAL, ""),
                     },
                     _ = heartbeat.tick() => {

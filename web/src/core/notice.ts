@@ -2,8 +2,7 @@
 // never say more than the push carried, and never translate Claude's own words.
 
 import type { Buttons, Push, Sentence } from "../wire/protocol.ts";
-import type { Sentences } from "../wire/sentences.ts";
-import { inWords } from "./sentence.ts";
+import { inWords, type Spoken } from "./sentence.ts";
 import type { Say } from "./words.ts";
 
 /** One notification as the browser is to show it. */
@@ -122,7 +121,7 @@ function several(rows: NoticeData["rows"], { at_ms, lang }: NoticeData, say: Say
 export type Outcome = { error: string; said?: Sentence } | "unreachable" | null;
 
 /** In place of a notification whose button did nothing: it says so, and its tap opens the session. */
-export function undone(old: NoticeData, outcome: NonNullable<Outcome>, say: Say, words: Sentences): Notice {
+export function undone(old: NoticeData, outcome: NonNullable<Outcome>, say: Say, words: Spoken): Notice {
   const [row] = old.rows;
   const why = outcome === "unreachable" ? say("notice.unreachable") : inWords(outcome.said, outcome.error, words);
   return { title: row === undefined || row.title === "" ? "purplemux" : row.title, body: why, tag: row?.row ?? MERGED, silent: false, data: { ...old, buttons: undefined } };

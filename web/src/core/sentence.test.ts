@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 import { ENGLISH } from "../wire/sentences.ts";
-import { inWords } from "./sentence.ts";
+import { inWords, named } from "./sentence.ts";
 import { CHINESE } from "./sentences.zh-TW.ts";
 
 const gaps = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
@@ -28,6 +28,8 @@ describe("the sentences of the server", () => {
     const said = { code: "being_answered", by: "iPhone", what: "Yes", then: "nothing_sent" } as const;
     expect(inWords(said, "", ENGLISH)).toBe("It is being answered on iPhone (Yes). Nothing was sent. Wait for that.");
     expect(inWords(said, "", CHINESE)).toBe("iPhone 正在回覆（Yes）。未送出任何內容。請等它完成。");
+    expect(inWords({ ...said, by: "the command line" }, "", CHINESE)).toBe("命令列 正在回覆（Yes）。未送出任何內容。請等它完成。");
+    expect([named("a browser", CHINESE), named("iPhone", CHINESE), named("a browser", ENGLISH)]).toEqual(["瀏覽器", "iPhone", "a browser"]);
     expect(inWords({ code: "no_tab", id: "t-1" }, "", ENGLISH)).toBe("There is no tab “t-1”. `purplemux tab list` shows them.");
   });
 

@@ -1,9 +1,10 @@
 // What the server says, in Traditional Chinese: of each code what happened, and what to do. Loaded when the page speaks
 // it; the English that it stands for is web/src/wire/sentences.ts. Must never add what the English does not say.
 
-import type { Sentences } from "../wire/sentences.ts";
+import type { Spoken } from "./sentence.ts";
 
-export const CHINESE: Sentences = {
+export const CHINESE: Spoken = {
+  names: { "the command line": "命令列", "a browser": "瀏覽器", "an option": "一個選項", Submit: "送出" },
   then: {
     nothing_sent: "未送出任何內容。",
     nothing_confirmed: "未確認任何選項。",
