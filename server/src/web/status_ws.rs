@@ -333,7 +333,7 @@ impl Viewer {
                     },
                     reply = self.waiting.recv() => match reply {
                         Some(Reply::Snapshot) => break self.snapshot(app),
-                        Some(say(message)) => break *message,
+                        Some(Reply::Say(message)) => break *message,
                         None => return (close_code::NORMAL, ""),
                     },
                     _ = heartbeat.tick() => {
