@@ -121,9 +121,7 @@ impl Agent {
                         notified: restored.is_some(),
                         withdrawn: false,
                         silenced: false,
-                        // Whatever comes before all witnesses were asked is found by recovery, but for what a
-                        // process says that was not there yet.
-                        quiet: target.quiet || self.found_recovering && ctx.recovered.is_none(),
+                        quiet: target.quiet,
                         silent: target.silent,
                         told: None,
                     },

@@ -1458,7 +1458,7 @@ fn h06_h11_the_end_of_a_turn_under_a_menu_is_looked_for_when_its_prompt_comes_la
 }
 
 #[test]
-fn h02_what_ends_before_all_witnesses_were_asked_is_not_told() {
+fn h01_what_ends_after_a_start_is_told_also_before_all_witnesses_were_asked() {
     check(
         "
         99000  recovering
@@ -1472,6 +1472,7 @@ fn h02_what_ends_before_all_witnesses_were_asked_is_not_told() {
         "
         100010  busy
         100150  review finished
+        101350  notify
         ",
     );
 }
