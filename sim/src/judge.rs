@@ -930,7 +930,6 @@ impl Judge<'_> {
                 ));
             }
             let lasts = to.saturating_sub(from) > PUSH_MS + 100;
-            let troubled = !self.adversary.down.is_empty() || self.suspended_in(entries, from, to);
             let place = entries.iter().rposition(|entry| {
                 let stays = matches!(
                     entry.want,
@@ -938,6 +937,26 @@ impl Judge<'_> {
                 );
                 stays && entry.from <= from
             });
+            // What was so before a start is found by it, and told to nobody (rule 6); what became so after it is news.
+            let since = place.map_or(0, |place| match &entries[place].want {
+                // A dialog of the start is told only two seconds after it is drawn (D06).
+                Want::Ask {
+                    kind: AskKind::Startup,
+                    ..
+                } => entries[place].from.saturating_sub(2500),
+                Want::None
+                | Want::Idle
+                | Want::Busy
+                | Want::Ask { .. }
+                | Want::Review { .. }
+                | Want::AsBefore { .. } => entries[place].from,
+            });
+            let down = self.adversary.down.iter();
+            let mut down = down.filter(|stretch| stretch.from <= from + PUSH_MS + 100);
+            // Of a version without a status nothing is known for sure before recovery is over.
+            let old = place.is_some_and(|place| self.is_old(entries[place].cast, from));
+            let troubled = down.any(|stretch| old || since <= stretch.to || from <= stretch.from)
+                || self.suspended_in(entries, from, to);
             let push = place.map_or(Push::Perhaps, |place| entries[place].push);
             let next = place.and_then(|place| entries.get(place + 1));
             let right = next.is_none_or(|next| next.from > from + PUSH_MS + 100);

@@ -1030,3 +1030,32 @@ fn q07_h11_a_form_that_was_answered_is_a_question_until_the_file_is_read() {
     );
     assert!(other[0].contains("is shown in Tab(0)"), "{other:?}");
 }
+
+/// A turn that ends 80 ms after a start, while the witnesses are still asked, is news: it is told like any other.
+#[test]
+fn h01_a_turn_that_ends_while_a_start_recovers_is_pushed() {
+    let steps = vec![
+        step(1000, 1, 0, start(Start::Plain)),
+        step(4000, 2, 0, answers(vec![thinks(200, 9000)])),
+    ];
+    let played = trial::play(&history(1, steps));
+    let stop = played.signals.iter().flatten().find(|signal| {
+        matches!(
+            signal.what,
+            What::Hook {
+                kind: HookKind::Stopped { .. },
+                ..
+            }
+        )
+    });
+    let to = stop.expect("it ends").at - 80;
+    let mut adversary = Adversary::new(Knobs::default(), 7, BEGIN, played.end);
+    adversary.knobs.restart = true;
+    let from = to - 3000;
+    adversary.down = vec![Stretch { from, to }];
+    let mut run = trial::watch(&played, &adversary, false);
+    assert_eq!(judge(&played, &run, &adversary), Vec::<String>::new());
+    run.alerts.clear();
+    let faults = judge(&played, &run, &adversary);
+    assert!(faults[0].contains("was never pushed"), "{faults:?}");
+}
