@@ -4,6 +4,7 @@
 pub mod hub;
 
 pub mod effects;
+pub mod files;
 pub mod hooks;
 pub mod ingest;
 pub mod logfile;

@@ -40,10 +40,12 @@ export async function ask(method: string, path: string, body?: unknown): Promise
   const headers = new Headers();
   const secret = storedSecret();
   if (secret !== null) headers.set("x-pmux-secret", secret);
-  if (body !== undefined) headers.set("content-type", "application/json");
+  // A file is sent as it is.
+  const sent = body === undefined ? null : body instanceof Blob ? body : JSON.stringify(body);
+  if (typeof sent === "string") headers.set("content-type", "application/json");
   let response: Response;
   try {
-    response = await fetch(path, { method, headers, body: body === undefined ? null : JSON.stringify(body), cache: "no-store" });
+    response = await fetch(path, { method, headers, body: sent, cache: "no-store" });
   } catch (error) {
     throw new Refused(0, error instanceof Error ? error.message : String(error));
   }
@@ -161,6 +163,12 @@ export async function prompt(item: string, words: string): Promise<{ why: string
   return { why: typeof answer === "object" && answer !== null && "why" in answer && typeof answer.why === "string" ? answer.why : null };
 }
 
+/** Keeps a file for a day on the server's machine; answers with its path there. */
+export async function keepFile(file: File): Promise<string> {
+  const kept = await ask("POST", `/api/files?name=${encodeURIComponent(file.name)}`, file);
+  return text(await kept.json(), "path");
+}
+
 /** Starts the shell of a tab that has ended again. */
 export async function reopenTab(tab: string): Promise<void> {
   await ask("POST", `/api/tabs/${encodeURIComponent(tab)}/reopen`, {});
@@ -187,11 +195,6 @@ export async function resumeTab(tab: string): Promise<void> {
 /** A tab offers its conversation no more. */
 export async function leaveOffer(tab: string): Promise<void> {
   await ask("DELETE", `/api/tabs/${encodeURIComponent(tab)}/resume`);
-}
-
-/** What all devices of the person share. */
-export async function shared(): Promise<Record<string, unknown>> {
-  return (await (await ask("GET", "/api/settings")).json()) as Record<string, unknown>;
 }
 
 /** These words of the shared settings beside the others; null takes one away. */

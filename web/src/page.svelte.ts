@@ -10,7 +10,7 @@ import { deviceName } from "./core/device.ts";
 import { beside, equalSizes, focused, homeOf, onDesk, type Pane, paneOf, panesIn, parseView, place, pruned, reordered, settled, showing, shownIn, splitIn, type View, type Way, zoomed } from "./core/layout.ts";
 import { attention, type Counted, counts, familyOf, nextAfter, shapeOf, stateWords } from "./core/view.ts";
 import { Link, type Phase } from "./link.ts";
-import { settings, shared } from "./settings.svelte.ts";
+import { remember, settings, shared } from "./settings.svelte.ts";
 import type { Answer, ClientMsg, Item, ServerMsg, SplitDir, Workspace } from "./wire/protocol.ts";
 
 export type Gate =
@@ -71,6 +71,8 @@ class Page {
   said = $state("");
   /** Ids of the rows whose terminals are live on screen. */
   onScreen = $state.raw<ReadonlySet<string>>(new Set());
+  /** The settings that all devices of the person share, as the server last said; null until then. */
+  shared = $state.raw<Readonly<Record<string, unknown>> | null>(null);
   /** Counts the times that the person opened a row: each time its terminal takes the focus. */
   focusAsked = $state(0);
   /** The list of what needs the person is open. */
@@ -226,6 +228,18 @@ class Page {
     else this.open(id);
   }
 
+  /** In another pane than the one with the keys: the one it is in, else the next one, else a new one at the right. */
+  async openInOther(id: string): Promise<void> {
+    const { pane } = this;
+    const home = this.#homeOf(id);
+    if (this.narrow || this.single || pane === null || home === null || home.desk.id !== this.workspace?.id || home.pane.id !== pane.id) return this.open(id);
+    const at = this.panes.findIndex((found) => found.id === pane.id);
+    const other = this.panes[(at + 1) % this.panes.length];
+    if (other !== undefined && other.id !== pane.id) await this.moveTab(id, other, null);
+    else if (pane.tabs.length > 1) await this.split("right", pane, id);
+    else this.open(id);
+  }
+
   openNext(): void {
     this.bellOpen = false;
     if (this.next === null) return;
@@ -369,6 +383,14 @@ class Page {
     this.ended = null;
     if (this.narrow) this.home();
     else this.#address();
+  }
+
+  /** A picture from before, while there is none of now. */
+  restore(fleet: Fleet, heardMs: number): void {
+    if (this.fleet !== null || this.gate.at !== "in" || this.live) return;
+    this.heardMs = heardMs;
+    this.fleet = parted(fleet);
+    this.#settleIn(this.fleet);
   }
 
   retryNow(): void {
@@ -607,6 +629,7 @@ class Page {
     this.#status?.close();
     this.#status = null;
     api.forgetSecret();
+    remember("picture", null);
     this.fleet = null;
     this.link = { kind: "connecting" };
     this.gate = { at: "signed-out", why };
@@ -662,6 +685,7 @@ class Page {
   #tell(msg: ServerMsg): void {
     if (msg.type === "settings") {
       shared.take(msg.settings);
+      this.shared = msg.settings;
       return;
     }
     if (msg.type === "stopped") {

@@ -36,7 +36,7 @@ export function onOpened(open: (row: string | null) => void): void {
   navigator.serviceWorker.addEventListener("message", (event: MessageEvent<Opened | null>) => {
     if (event.data?.type === "open") open(event.data.row);
   });
-  // A worker that is there already is brought up to date; one that is not waits until it is wanted.
+  // A worker that is there already is brought up to date; one that is not comes with the first sign-in.
   void navigator.serviceWorker.getRegistration().then((known) => known?.update().catch(() => undefined));
 }
 

@@ -19,6 +19,14 @@ export type Motion = (typeof MOTIONS)[number];
 export const ANNOUNCE = ["all", "asks", "nothing"] as const;
 export type Announce = (typeof ANNOUNCE)[number];
 
+/** How wide the sidebar may be, px. */
+export const WIDTH = { min: 240, first: 312, max: 420 } as const;
+
+function widthOf(kept: string | null): number {
+  const width = Number(kept ?? NaN);
+  return width >= WIDTH.min && width <= WIDTH.max ? width : WIDTH.first;
+}
+
 export function recall(name: string): string | null {
   try {
     return localStorage.getItem(`purplemux.${name}`);
@@ -105,6 +113,7 @@ class Settings {
   #theme = $state<Theme>(THEMES.find((theme) => theme === recall("theme")) ?? "system");
   #language = $state<Language>(LANGUAGES.find((language) => language === recall("language")) ?? chooseLanguage(navigator.languages));
   #sidebar = $state(recall("sidebar") !== "hidden");
+  #width = $state(widthOf(recall("width")));
   #motion = $state<Motion>(MOTIONS.find((motion) => motion === recall("motion")) ?? "full");
   #announce = $state<Announce>(ANNOUNCE.find((announce) => announce === recall("announce")) ?? "all");
   #keys = $state.raw<Bindings>(readBindings(recall("keys")));
@@ -170,6 +179,15 @@ class Settings {
   set sidebar(shown: boolean) {
     this.#sidebar = shown;
     remember("sidebar", shown ? null : "hidden");
+  }
+
+  /** Of the sidebar, px. */
+  get width(): number {
+    return this.#width;
+  }
+  set width(width: number) {
+    this.#width = Math.round(Math.min(WIDTH.max, Math.max(WIDTH.min, width)));
+    remember("width", this.#width === WIDTH.first ? null : String(this.#width));
   }
 
   get motion(): Motion {

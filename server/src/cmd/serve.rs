@@ -282,6 +282,7 @@ async fn assemble(
     let contact = push_contact(&store, &address).await?;
     let push = Push::start(home.dir(), contact, store.clone(), hub.snapshots(), told).await?;
     let answers = crate::answer::start(hub.clone(), tmux.clone(), store.clone());
+    let files = crate::files::Files::start(home)?;
     let settings = Settings::start(store.clone()).await?;
     let tabs = Tabs::start(store.clone(), hub.clone(), tmux.clone()).await?;
     let (ended, mut endings) = mpsc::channel(16);
@@ -306,6 +307,7 @@ async fn assemble(
         answers,
         tabs,
         conversations: Conversations::default(),
+        files,
         settings,
         store,
         tmux,

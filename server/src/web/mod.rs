@@ -10,6 +10,7 @@ pub mod answers;
 pub mod api;
 pub mod assets;
 pub mod explain;
+pub mod files;
 pub mod history;
 pub mod hook;
 pub mod notices;
@@ -85,6 +86,8 @@ pub struct App {
     pub tabs: Tabs,
     /// Past conversations.
     pub conversations: Conversations,
+    /// Files for messages.
+    pub files: crate::files::Files,
     /// The person's settings.
     pub settings: Settings,
     /// The database, for what lies in no one else's memory.
@@ -292,6 +295,7 @@ pub fn router(app: Arc<App>) -> Router {
             "/api/tabs/{id}/resume",
             post(api::resume_tab).delete(api::leave_tab),
         )
+        .route("/api/files", post(files::put))
         .route("/api/conversations", get(api::conversations))
         .route("/api/conversations/{id}/resume", post(api::take_up))
         .route(

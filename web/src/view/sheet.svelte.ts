@@ -14,6 +14,8 @@ class Sheet {
   into = $state.raw<Pane | null>(null);
   /** The message box is open over the terminal of the session on screen. */
   message = $state(false);
+  /** Files that were dropped somewhere, for the message box. */
+  dropped = $state.raw<readonly File[]>([]);
   /** The next key goes to the program. */
   passing = $state(false);
   /** Who is given the next keys whatever they mean: a setting that asks for one. */

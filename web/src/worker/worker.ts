@@ -1,6 +1,6 @@
 // The service worker: shows what is pushed, takes back what is over, and opens the session that was tapped. It keeps
-// nothing and caches nothing; the browser starts it for each message. All that it ever asks of the server is the answer
-// of a button that the person pressed, once.
+// nothing of the person's; the page's own files are kept by shell.ts for when the server can't be reached. All that it ever
+// asks of the server for the person is the answer of a button that was pressed, once.
 
 import { type Button, BUTTONS, merged, type NoticeData, noticeOf, type Opened, type Outcome, undone, without } from "../core/notice.ts";
 import { CHINESE } from "../core/sentences.zh-TW.ts";
@@ -8,6 +8,7 @@ import { chooseLanguage, sayer } from "../core/words.ts";
 import "../core/words.zh-TW.ts";
 import type { Push } from "../wire/protocol.ts";
 import { ENGLISH } from "../wire/sentences.ts";
+import { keepShell } from "./shell.ts";
 
 declare const self: ServiceWorkerGlobalScope;
 
@@ -17,7 +18,8 @@ const ICON = "/icon-192.png";
 /** The end of everything that has been pushed so far. */
 let queue: Promise<void> = Promise.resolve();
 
-// A newer worker takes over at once: there is no page whose files it would change.
+keepShell();
+// A newer worker takes over at once: what a page loads comes from the server as long as that is there.
 self.addEventListener("install", () => void self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 
