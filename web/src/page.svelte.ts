@@ -42,6 +42,8 @@ class Page {
   gate = $state.raw<Gate>({ at: "signing-in" });
   fleet = $state.raw<Fleet | null>(null);
   link = $state.raw<Phase>({ kind: "connecting" });
+  /** The server has not been reached since this page was opened, and was tried. */
+  unreached = $state(false);
   /** Our clock, when the server was last heard. */
   heardMs = $state(now());
   /** Our clock, each second while the page is seen. */
@@ -648,6 +650,8 @@ class Page {
 
   #onPhase(phase: Phase): void {
     this.link = phase;
+    // It says so again only after a first try that led nowhere.
+    this.unreached = phase.kind === "connecting";
     if (phase.kind === "live") return;
     if (this.fleet !== null) this.fleet = parted(this.fleet);
     this.tries = cut(this.tries);

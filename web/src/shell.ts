@@ -34,7 +34,7 @@ export function begin(): void {
 
 function keep(): void {
   const { fleet } = page;
-  if (fleet === null || !page.live || page.gate.at !== "in") return;
+  if (fleet === null || page.gate.at !== "in") return;
   // A dialog's card is only true while it stands.
   const items = [...fleet.items.values()].map((item) => ({ ...item, detail: { ...item.detail, ask: undefined } }));
   const picture = { atMs: page.heardMs, epoch: fleet.epoch, skewMs: fleet.skewMs, items, workspaces: fleet.workspaces };
