@@ -57,7 +57,7 @@ fn a08_a_file_is_kept_for_its_owner_alone_under_a_name_that_means_nothing_else()
 }
 
 #[test]
-fn s03_nobody_hands_over_a_file_without_a_login() {
+fn nobody_hands_over_a_file_without_a_login() {
     let server = TestServer::start();
     let browser = server.browser();
     let bare = server.request("POST", "/api/files?name=a", &[], b"x");
