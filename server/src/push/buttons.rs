@@ -4,10 +4,11 @@
 //! exactly what its buttons answer, for exactly this login. It allows no more than these two answers to this one dialog;
 //! everything else is the gate's to check, as for any answer ([`crate::answer`]).
 
+use hmac::{Hmac, Mac as _};
 use purplemux_wire::browser::{AskKind, CardOption, Item};
 use purplemux_wire::push::Buttons;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
+use sha2::Sha256;
 
 use super::base64;
 use super::devices::{Choices, Shows};
@@ -47,12 +48,15 @@ impl Sealer {
         Self(rand::random())
     }
 
-    /// Hashed twice with the key, so that nothing can be appended to what was sealed.
-    fn digest(&self, login: &str, dialog: &Dialog) -> [u8; 32] {
+    /// Over what is said of this login's dialog.
+    fn mac(&self, login: &str, dialog: &Dialog) -> Hmac<Sha256> {
         let said = serde_json::json!([login, dialog]).to_string();
-        let inner = Sha256::new().chain_update(self.0).chain_update(said);
-        let outer = Sha256::new().chain_update(self.0);
-        outer.chain_update(inner.finalize()).finalize().into()
+        let mac = Hmac::new_from_slice(&self.0).expect("it takes keys of every length");
+        mac.chain_update(said)
+    }
+
+    fn seal(&self, login: &str, dialog: &Dialog) -> String {
+        base64::encode(&self.mac(login, dialog).finalize().into_bytes())
     }
 
     /// The buttons of a notification to this login, if it is to have any.
@@ -65,7 +69,7 @@ impl Sealer {
         choices: &Choices,
     ) -> Option<Buttons> {
         let dialog = offered(item, content, choices)?;
-        let seal = base64::encode(&self.digest(login, &dialog));
+        let seal = self.seal(login, &dialog);
         let Dialog {
             ask,
             reading,
@@ -85,9 +89,8 @@ impl Sealer {
     /// Whether this is what was sent to this login.
     #[must_use]
     pub fn holds(&self, login: &str, dialog: &Dialog, seal: &str) -> bool {
-        use subtle::ConstantTimeEq as _;
-        let wanted = self.digest(login, dialog);
-        base64::decode(seal).is_ok_and(|seal| bool::from(wanted.as_slice().ct_eq(&seal)))
+        let mac = self.mac(login, dialog);
+        base64::decode(seal).is_ok_and(|seal| mac.verify_slice(&seal).is_ok())
     }
 }
 
@@ -139,7 +142,7 @@ mod tests {
     #[test]
     fn a02_a_seal_is_of_one_dialog_for_one_login() {
         let sealer = Sealer::fresh();
-        let seal = base64::encode(&sealer.digest("me", &dialog()));
+        let seal = sealer.seal("me", &dialog());
         assert!(sealer.holds("me", &dialog(), &seal));
         assert!(!sealer.holds("you", &dialog(), &seal));
         let others = [
