@@ -76,14 +76,14 @@ pub enum Happened {
         /// Which stay.
         episode: EpisodeId,
     },
-    /// A viewer has this row in front, visible and focused; `None`: no row.
+    /// What a viewer has in front: rows that are visible in a focused window, in several panes perhaps.
     Looks {
         /// One open page.
         viewer: u64,
         /// The device it is open on.
         device: DeviceId,
-        /// The row.
-        row: Option<Arc<str>>,
+        /// The rows.
+        rows: BTreeSet<Arc<str>>,
     },
     /// That page is closed or not connected any more.
     Left {
@@ -139,7 +139,7 @@ struct Open {
 #[derive(Clone, Debug, Default)]
 pub struct Alerts {
     open: BTreeMap<EpisodeId, Open>,
-    viewers: BTreeMap<u64, (DeviceId, Option<Arc<str>>)>,
+    viewers: BTreeMap<u64, (DeviceId, BTreeSet<Arc<str>>)>,
     due: Option<Time>,
 }
 
@@ -172,9 +172,9 @@ impl Alerts {
             Happened::Looks {
                 viewer,
                 device,
-                row,
+                rows,
             } => {
-                self.viewers.insert(viewer, (device, row));
+                self.viewers.insert(viewer, (device, rows));
             }
             Happened::Left { viewer } => {
                 self.viewers.remove(&viewer);
@@ -195,7 +195,7 @@ impl Alerts {
     fn looks(&self, device: &DeviceId, row: &str) -> bool {
         self.viewers
             .values()
-            .any(|(at, front)| at == device && front.as_deref() == Some(row))
+            .any(|(at, front)| at == device && front.contains(row))
     }
 
     fn notify(
@@ -215,10 +215,7 @@ impl Alerts {
             }));
             return;
         }
-        let looked_at = self
-            .viewers
-            .values()
-            .any(|(_, front)| front.as_deref() == Some(&row));
+        let looked_at = self.viewers.values().any(|(_, front)| front.contains(&row));
         let mut open = Open {
             looked_at,
             desk_told: false,
@@ -259,7 +256,7 @@ impl Alerts {
                 let here = self
                     .viewers
                     .values()
-                    .any(|(at, front)| *at == device.id && front.as_deref() == Some(&open.row));
+                    .any(|(at, front)| *at == device.id && front.contains(&open.row));
                 open.phones.remove(&device.id);
                 if !here {
                     show(orders, open, device, *episode);
@@ -390,11 +387,11 @@ mod tests {
             })
         }
 
-        fn looks(&mut self, viewer: u64, device: &str, row: Option<&str>) {
+        fn looks(&mut self, viewer: u64, device: &str, rows: &[&str]) {
             let orders = self.tell(Happened::Looks {
                 viewer,
                 device: DeviceId(device.into()),
-                row: row.map(Arc::from),
+                rows: rows.iter().map(|row| Arc::from(*row)).collect(),
             });
             assert_eq!(orders, [""; 0]);
         }
@@ -422,7 +419,7 @@ mod tests {
     fn m01_one_alert_per_device_however_many_pages() {
         let mut play = Play::with(vec![device("desk", Class::Desktop)]);
         for viewer in 0..3 {
-            play.looks(viewer, "desk", Some("another"));
+            play.looks(viewer, "desk", &["another"]);
         }
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
         // The same stay, told again: nobody is called again.
@@ -432,7 +429,7 @@ mod tests {
     #[test]
     fn m02_in_front_the_desk_is_quiet_and_the_phone_calls_after_ten_seconds() {
         let mut play = Play::with(both());
-        play.looks(1, "desk", Some("row"));
+        play.looks(1, "desk", &["another", "row"]);
         assert_eq!(play.notify(1, Kind::Ask, false), [""; 0]);
         assert_eq!(play.wait(8), [""; 0]);
         assert_eq!(play.wait(1), ["phone! 1"]);
@@ -442,7 +439,7 @@ mod tests {
     #[test]
     fn m02_handled_within_ten_seconds_nobody_is_called() {
         let mut play = Play::with(both());
-        play.looks(1, "desk", Some("row"));
+        play.looks(1, "desk", &["row"]);
         assert_eq!(play.notify(1, Kind::Ask, false), [""; 0]);
         assert_eq!(play.wait(5), [""; 0]);
         assert_eq!(play.withdraw(1), [""; 0]);
@@ -452,11 +449,11 @@ mod tests {
     #[test]
     fn m02_another_row_in_front_does_not_mute() {
         let mut play = Play::with(both());
-        play.looks(1, "desk", Some("row"));
-        play.looks(1, "desk", None);
+        play.looks(1, "desk", &["another", "row"]);
+        play.looks(1, "desk", &["another"]);
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
         let mut play = Play::with(both());
-        play.looks(1, "desk", Some("row"));
+        play.looks(1, "desk", &["row"]);
         play.tell(Happened::Left { viewer: 1 });
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
     }
@@ -464,7 +461,7 @@ mod tests {
     #[test]
     fn m02_in_front_on_the_phone_the_phone_is_quiet() {
         let mut play = Play::with(both());
-        play.looks(1, "phone", Some("row"));
+        play.looks(1, "phone", &["row"]);
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
         assert_eq!(play.wait(120), [""; 0]);
     }
@@ -531,7 +528,7 @@ mod tests {
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
         play.wait(120);
         play.devices = both();
-        play.looks(2, "desk", None);
+        play.looks(2, "desk", &[]);
         assert_eq!(play.wait(120), [""; 0]);
         // The next one reaches it like any other.
         assert_eq!(play.notify(2, Kind::Ask, false), ["desk! 2"]);
@@ -542,14 +539,14 @@ mod tests {
     fn m02_in_front_on_one_device_mutes_no_other() {
         // The row in front of a viewer on the desk, and another row in front of one on the phone.
         let mut play = Play::with(both());
-        play.looks(1, "phone", Some("another"));
-        play.looks(2, "tablet", Some("row"));
+        play.looks(1, "phone", &["another"]);
+        play.looks(2, "tablet", &["row"]);
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
         assert_eq!(play.wait(9), ["phone! 1"]);
         // Quiet where it is in front when its time comes.
         let mut play = Play::with(both());
         assert_eq!(play.notify(1, Kind::Ask, false), ["desk! 1"]);
-        play.looks(1, "phone", Some("row"));
+        play.looks(1, "phone", &["row"]);
         assert_eq!(play.wait(120), [""; 0]);
     }
 
@@ -557,7 +554,7 @@ mod tests {
     fn what_calls_nobody_waits_for_no_look_either() {
         // The row is in front on the desk: the phone shows it at once all the same, since it makes no sound.
         let mut play = Play::with(both());
-        play.looks(1, "desk", Some("row"));
+        play.looks(1, "desk", &["row"]);
         assert_eq!(play.notify(1, Kind::Review, true), ["phone 1"]);
         assert_eq!(play.alerts.deadline(), None);
     }

@@ -48,9 +48,9 @@ fn ask(server: &TestServer, claude: &Standin, command: &str) {
     shows(server, claude, "needs-input");
 }
 
-fn front(viewer: &mut support::Viewer, item: Option<&str>) {
-    let item = item.map(str::to_owned);
-    say(&mut viewer.socket, &ClientMsg::Front { item });
+fn front(viewer: &mut support::Viewer, items: &[&str]) {
+    let items = items.iter().copied().map(str::to_owned).collect();
+    say(&mut viewer.socket, &ClientMsg::Front { items });
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn m02_in_front_on_the_desktop_the_phone_calls_after_ten_seconds() {
     claude.write("idle");
     let row = shows(&server, &claude, "idle");
     let mut page = desk.status();
-    front(&mut page, row["id"].as_str());
+    front(&mut page, &["another", row["id"].as_str().unwrap()]);
     let opened = Instant::now();
     ask(&server, &claude, "touch a.txt");
     let called = service.until("pocket", 1);
@@ -122,7 +122,7 @@ fn m02_in_front_on_the_desktop_the_phone_calls_after_ten_seconds() {
     assert!(after < Duration::from_secs(15), "{after:?}");
     assert_eq!(service.taken("desk").len(), 0);
     // Another row in front does not mute.
-    front(&mut page, Some("another"));
+    front(&mut page, &["another"]);
     claude.write("busy");
     service.until("pocket", 2);
     ask(&server, &claude, "touch b.txt");

@@ -138,8 +138,8 @@ class Page {
     return items.map((item) => (item?.state === "review" && item.episode !== null && !item.covered ? `${item.episode} ${item.id}` : "")).filter((key) => key !== "").join("\n");
   });
 
-  /** The row that is in front here, on screen in a focused window. */
-  readonly #front = $derived(this.attentive && this.live && this.currentId !== null && this.onScreen.has(this.currentId) ? this.currentId : null);
+  /** The rows that are in front here, on screen in a focused window; as text, so that only a change of it counts. */
+  readonly #front = $derived(this.attentive && this.live ? [...this.onScreen].sort().join("\n") : "");
 
   #status: Link | null = null;
   #request = 0;
@@ -914,9 +914,10 @@ class Page {
     }
   }
 
-  /** For an effect: tells the server which row is in front, so that this device stays quiet about it. */
+  /** For an effect: tells the server which rows are in front, so that this device stays quiet about them. */
   tellFront(): void {
-    if (this.live) this.#send({ type: "front", item: this.#front });
+    const items = this.#front.split("\n").filter((id) => id !== "");
+    if (this.live) this.#send({ type: "front", items });
   }
 
   async #try(what: string, act: () => Promise<void>): Promise<void> {

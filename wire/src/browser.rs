@@ -556,11 +556,11 @@ pub enum ClientMsg {
         #[ts(type = "number")]
         episode: u64,
     },
-    /// This row is in front here, in a visible and focused window; `None`: no row is. Said at every change; a
-    /// viewer that has said nothing has none.
+    /// These rows are in front here: on screen in a focused window, in as many panes as there are. Said at every
+    /// change; a viewer that has said nothing has none.
     Front {
-        /// The item.
-        item: Option<String>,
+        /// The items.
+        items: Vec<String>,
     },
     /// Answer an ask.
     Answer {

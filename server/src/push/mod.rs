@@ -8,7 +8,7 @@ mod keys;
 mod message;
 mod send;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -67,7 +67,7 @@ enum Message {
     Looks {
         viewer: u64,
         device: DeviceId,
-        row: Option<Arc<str>>,
+        rows: BTreeSet<Arc<str>>,
     },
     Left {
         viewer: u64,
@@ -136,13 +136,13 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    /// This row is in front on it, visible and focused; `None`: none is.
-    pub async fn looks(&self, row: Option<&str>) {
+    /// These rows are in front on it, visible and focused.
+    pub async fn looks(&self, rows: &[String]) {
         self.handle
             .tell(Message::Looks {
                 viewer: self.id,
                 device: self.device.clone(),
-                row: row.map(Arc::from),
+                rows: rows.iter().map(|row| Arc::from(row.as_str())).collect(),
             })
             .await;
     }
@@ -425,11 +425,11 @@ impl Push {
             Message::Looks {
                 viewer,
                 device,
-                row,
+                rows,
             } => Some(Happened::Looks {
                 viewer,
                 device,
-                row,
+                rows,
             }),
             Message::Left { viewer } => Some(Happened::Left { viewer }),
         }

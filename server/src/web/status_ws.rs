@@ -115,8 +115,8 @@ async fn read(
         let reply = match serde_json::from_str(&text) {
             Ok(ClientMsg::Hello { .. }) => None,
             Ok(ClientMsg::Resync) => Some(Reply::Snapshot),
-            Ok(ClientMsg::Front { item }) => {
-                front.looks(item.as_deref()).await;
+            Ok(ClientMsg::Front { items }) => {
+                front.looks(&items).await;
                 None
             }
             Ok(ClientMsg::Seen {

@@ -337,8 +337,8 @@ export type ClientMsg = { "type": "hello",
   item: string,
   /** The episode dismissed. */
   episode: number, } | { "type": "front",
-  /** The item. */
-  item: string | null, } | { "type": "answer",
+  /** The items. */
+  items: Array<string>, } | { "type": "answer",
   /** Names the message in `Refused` and `Answered`. */
   request: number,
   /** The item. */
