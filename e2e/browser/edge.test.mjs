@@ -41,10 +41,11 @@ test("Alt+Enter in the palette opens a session in the other pane, which is made 
   const page = await lab.open({ flags: READABLE, viewport: { width: 1440, height: 900 } });
   const [first, second] = [await lab.tab("terminal", 1), await lab.tab("terminal", 2)];
   await lab.cli("tab", "send", second.id, "printf '\\033]2;the-other\\007'; cat");
+  await until("its title", async () => (await lab.item(second.id)).title === "the-other");
   await row(page, first).click();
   await terminal(page, first);
   await page.keyboard.press("Alt+KeyK");
-  await page.keyboard.type((await lab.item(second.id)).title);
+  await page.keyboard.type("the-other");
   await page.keyboard.press("Alt+Enter");
   await until("two panes", async () => (await page.locator("[data-terminal][data-live=true]").count()) === 2);
   assert.equal(await page.locator(`[data-terminal="${second.id}"]`).count(), 1);

@@ -44,7 +44,8 @@ const tabsByPane = async (page) => panesIn((await layout(page))[0].panes).map((p
 
 const bars = (page) => page.locator("[data-bar]");
 const panels = (page) => page.locator("[data-panel]");
-const seams = (page) => page.getByRole("separator");
+/** Between panes; the sidebar has an edge of its own. */
+const seams = (page) => page.locator("[role=separator].seam");
 const tabIn = (page, tab) => page.locator(`[role=tab][data-tab="${tab.id}"]`);
 const liveIn = (page, n) => panels(page).nth(n).locator("[data-live=true]");
 /** Ids of the terminals that are on the page. */
@@ -422,7 +423,7 @@ test("two browsers have one layout at once, and look at it each in their own way
   const at = await until("third pane there", () => other.evaluate(() => globalThis.drawnAt));
   assert.ok(at - asked < CHANGE_MS_MAX, `drawn there after ${at - asked} ms`);
   await until("and here", async () => (await panels(page).count()) === 3);
-  const between = (each) => each.locator("[role=separator][aria-orientation=vertical]");
+  const between = (each) => each.locator("[role=separator][aria-orientation=vertical].seam");
   await between(page).focus();
   await page.keyboard.press("ArrowRight");
   const sizes = () => Promise.all([page, other].map((each) => between(each).getAttribute("aria-valuenow")));
