@@ -46,6 +46,7 @@ test("Alt+Enter in the palette opens a session in the other pane, which is made 
   await page.keyboard.press("Alt+KeyK");
   // Its title ends in its directory.
   await page.keyboard.type(basename(lab.projects[2]));
+  await until("it is found", async () => (await page.getByRole("option").first().innerText()).includes(basename(lab.projects[2])));
   await page.keyboard.press("Alt+Enter");
   await until("two panes", async () => (await page.locator("[data-terminal][data-live=true]").count()) === 2);
   assert.equal(await page.locator(`[data-terminal="${second.id}"]`).count(), 1);

@@ -73,6 +73,7 @@ describe("past conversations", () => {
     // The one that was put off is in the list; those that run say so.
     await page.keyboard.press("Alt+KeyK");
     await page.keyboard.type("past conv");
+    await page.getByRole("option", { name: /^Past conversations/ }).waitFor();
     await page.keyboard.press("Enter");
     const sheet = page.getByRole("dialog", { name: "Past conversations" });
     await sheet.getByText("say alpha").waitFor();
@@ -88,6 +89,7 @@ describe("past conversations", () => {
     await sheet.waitFor({ state: "detached" });
     await page.keyboard.press("Alt+KeyK");
     await page.keyboard.type("past conv");
+    await page.getByRole("option", { name: /^Past conversations/ }).waitFor();
     await page.keyboard.press("Enter");
     const field = sheet.getByRole("textbox", { name: /^Search title/ });
     await field.fill("nothing of the kind");
