@@ -20,6 +20,20 @@ async function claude(page, project) {
   return tab;
 }
 
+/** The page's service worker, and the browser's own door by which a push reaches it. */
+async function door(page) {
+  await page.evaluate(() => navigator.serviceWorker.register("/worker.js").then(() => navigator.serviceWorker.ready));
+  const worker = await until("the worker", () => page.context().serviceWorkers()[0]);
+  const devtools = await page.context().newCDPSession(page);
+  const registrations = new Map();
+  devtools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: known }) => known.forEach((found) => registrations.set(found.scopeURL, found.registrationId)));
+  await devtools.send("ServiceWorker.enable");
+  const origin = new URL(page.url()).origin;
+  const registrationId = await until("the registration", () => registrations.get(`${origin}/`));
+  const deliver = (message) => devtools.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data: JSON.stringify(message) });
+  return { worker, origin, deliver };
+}
+
 test("the bell counts what needs the person, and its panel lists it, puts it away and takes that back", async () => {
   const page = await lab.open({ flags: READABLE });
   const asking = await claude(page, 0);
@@ -76,15 +90,7 @@ test("M01 M04 M06 a notification says what is asked, is one per row, opens its s
   await row(page, other).click();
   await terminal(page, other);
 
-  await page.evaluate(() => navigator.serviceWorker.register("/worker.js").then(() => navigator.serviceWorker.ready));
-  const worker = await until("the worker", () => page.context().serviceWorkers()[0]);
-  const devtools = await page.context().newCDPSession(page);
-  const registrations = new Map();
-  devtools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: known }) => known.forEach((found) => registrations.set(found.scopeURL, found.registrationId)));
-  await devtools.send("ServiceWorker.enable");
-  const origin = new URL(page.url()).origin;
-  const registrationId = await until("the registration", () => registrations.get(`${origin}/`));
-  const deliver = (message) => devtools.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data: JSON.stringify(message) });
+  const { worker, origin, deliver } = await door(page);
   const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map(({ title, body, tag, silent }) => ({ title, body, tag, silent })));
 
   const push = { type: "show", row: tab.id, episode: 7, about: "permission", title: "shop", tool: "Bash", text: "touch a.txt", since_ms: 1, silent: false, count: 1, lang: "en" };
@@ -143,15 +149,7 @@ test("A02 M06 a button on a notification answers once, and one that did nothing 
   const page = await lab.open({ flags: READABLE, permissions: ["notifications"] });
   const tab = await lab.tab("terminal", 0);
   await row(page, tab).waitFor();
-  await page.evaluate(() => navigator.serviceWorker.register("/worker.js").then(() => navigator.serviceWorker.ready));
-  const worker = await until("the worker", () => page.context().serviceWorkers()[0]);
-  const devtools = await page.context().newCDPSession(page);
-  const registrations = new Map();
-  devtools.on("ServiceWorker.workerRegistrationUpdated", ({ registrations: known }) => known.forEach((found) => registrations.set(found.scopeURL, found.registrationId)));
-  await devtools.send("ServiceWorker.enable");
-  const origin = new URL(page.url()).origin;
-  const registrationId = await until("the registration", () => registrations.get(`${origin}/`));
-  const deliver = (message) => devtools.send("ServiceWorker.deliverPushMessage", { origin, registrationId, data: JSON.stringify(message) });
+  const { worker, deliver } = await door(page);
   const shown = () => page.evaluate(async () => (await (await navigator.serviceWorker.ready).getNotifications()).map(({ title, body, actions }) => ({ title, body, actions: actions.map((one) => `${one.action}: ${one.title}`) })));
   const press = (action) =>
     worker.evaluate(async (action) => {
