@@ -119,6 +119,9 @@ pub enum Order {
     },
 }
 
+/// What each open page has in front, and the device it is open on.
+type Viewers = BTreeMap<u64, (DeviceId, BTreeSet<Arc<str>>)>;
+
 #[derive(Clone, Debug)]
 struct Open {
     row: Arc<str>,
@@ -139,7 +142,7 @@ struct Open {
 #[derive(Clone, Debug, Default)]
 pub struct Alerts {
     open: BTreeMap<EpisodeId, Open>,
-    viewers: BTreeMap<u64, (DeviceId, BTreeSet<Arc<str>>)>,
+    viewers: Viewers,
     due: Option<Time>,
 }
 
@@ -192,12 +195,6 @@ impl Alerts {
         self.due
     }
 
-    fn looks(&self, device: &DeviceId, row: &str) -> bool {
-        self.viewers
-            .values()
-            .any(|(at, front)| at == device && front.contains(row))
-    }
-
     fn notify(
         &mut self,
         now: Time,
@@ -227,7 +224,7 @@ impl Alerts {
             since: since.min(now),
         };
         for device in devices.iter().filter(|device| wants(device, kind)) {
-            let here = self.looks(&device.id, &open.row);
+            let here = looks(&self.viewers, &device.id, &open.row);
             match device.class {
                 Class::Phone | Class::Desktop if here => {}
                 // What calls nobody need not wait for anybody either.
@@ -253,10 +250,7 @@ impl Alerts {
                 if due > now {
                     continue;
                 }
-                let here = self
-                    .viewers
-                    .values()
-                    .any(|(at, front)| *at == device.id && front.contains(&open.row));
+                let here = looks(&self.viewers, &device.id, &open.row);
                 open.phones.remove(&device.id);
                 if !here {
                     show(orders, open, device, *episode);
@@ -278,6 +272,13 @@ fn wants(device: &Device, kind: Kind) -> bool {
         Kind::Ask => device.asks,
         Kind::Review => device.reviews,
     }
+}
+
+/// Whether a page on this device has this row in front.
+fn looks(viewers: &Viewers, device: &DeviceId, row: &str) -> bool {
+    viewers
+        .values()
+        .any(|(at, front)| at == device && front.contains(row))
 }
 
 fn show(orders: &mut Vec<Order>, open: &mut Open, device: &Device, episode: EpisodeId) {
